@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+#include <vector>
+
+#include "common/reason.h"
+
+namespace berth {
+
+// How a worker process failed; a part of an Error where that is the cause.
+struct FailureEvidence {
+  std::string id;             // of the record, a UUIDv7
+  std::string failure_class;  // permanent | resource | … | unclassified
+  std::string reason;         // sanitised, at most 512 bytes, no path
+  std::int64_t since_unix_ms = 0;
+  std::optional<int> exit_code;  // where the process exited
+  std::string signal;            // e.g. "SIGSEGV", where a signal ended it
+  std::string instance_id;
+  std::vector<std::string> log_tail;  // sanitised; for admins only
+  std::vector<std::string> command;   // for admins only
+};
+
+// What holds the thing that was asked for.
+struct HolderInfo {
+  std::string model;
+  std::string state;
+  std::int64_t since_unix_ms = 0;
+};
+
+// Typed extras of an Error; all optional.
+struct ErrorExtras {
+  std::string param;  // field of the request that was wrong
+  std::optional<double> retry_after_seconds;
+  std::vector<std::string> suggestions;
+  std::optional<std::uint64_t> needed;
+  std::optional<std::uint64_t> limit;
+  std::optional<FailureEvidence> failure;
+  std::optional<HolderInfo> holder;
+};
+
+// An error as a value. The message is one or two sentences for a person: what was wrong, where,
+// and what to do. Copyable; errors are rare, so the extras live on the heap.
+struct Error {
+  Reason reason = Reason::kInternal;
+  std::string message;
+  std::shared_ptr<const ErrorExtras> extras;  // may be null
+
+  Error() = default;
+  Error(Reason why, std::string text) : reason(why), message(std::move(text)) {}
+  Error(Reason why, std::string text, ErrorExtras more)
+      : reason(why),
+        message(std::move(text)),
+        extras(std::make_shared<const ErrorExtras>(std::move(more))) {}
+};
+
+template <typename T>
+using Result = tl::expected<T, Error>;
+using Status = tl::expected<void, Error>;
+
+// return fail(Reason::kNotFound, "…");
+inline tl::unexpected<Error> fail(Reason reason, std::string message) {
+  return tl::unexpected<Error>(Error(reason, std::move(message)));
+}
+inline tl::unexpected<Error> fail(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
+
+}  // namespace berth

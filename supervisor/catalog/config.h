@@ -1,0 +1,93 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.h"
+#include "supervisor/catalog/model.h"
+
+namespace berth::catalog {
+
+// [server]. Paths are absolute after reading.
+struct ServerConfig {
+  std::vector<std::string> grpc;  // "unix:/path" or "HOST:PORT"
+  std::string http;               // "HOST:PORT"; empty: off
+  std::string state_dir;
+  std::string run_dir;
+  std::string bank_dir;  // "auto" or a path
+  std::string log_dir;
+  std::uint32_t log_keep = 5;
+  bool log_content = false;
+  std::chrono::milliseconds drain_timeout{};
+  std::chrono::milliseconds flush_budget{};
+  std::chrono::milliseconds queue_timeout{};
+  std::chrono::milliseconds max_wait{};
+  std::chrono::milliseconds grace{};
+  std::chrono::milliseconds retry_grace{};
+  std::uint64_t max_body = 0;  // bytes
+};
+
+// One setting with its effective value and where it came from.
+struct Setting {
+  std::string key;     // dotted: server.drain_timeout, model."demo".context
+  std::string value;   // as it would be written in the file
+  std::string source;  // default | demo | FILE:LINE
+};
+
+// A configured model: [model."name"], or one that a directory scan will find.
+struct ConfiguredModel {
+  std::string name;
+  std::string path;  // absolute; empty: must be found in a directory, or kind = command
+  std::vector<std::string> aliases;
+  ModelSettings settings;
+};
+
+// The whole configuration, valid and complete. A value.
+struct Config {
+  std::string file;  // absolute; empty: none was read
+  ServerConfig server;
+  std::vector<std::string> model_dirs;     // absolute
+  std::vector<ConfiguredModel> models;     // by name
+  ModelSettings defaults;                  // for models without a section
+  std::uint32_t auto_context_max = 32768;  // tokens
+  std::vector<Setting> settings;           // every setting, in the order of the documentation
+  std::vector<Setting> ignored;            // set by the user, valid, but not used by this version
+};
+
+// One thing that is wrong with a config file.
+struct ConfigProblem {
+  std::string file;
+  std::uint32_t line = 0;
+  std::string key;
+  std::string message;  // what was expected, and the nearest known key
+
+  // FILE:LINE: key: message
+  [[nodiscard]] std::string to_string() const;
+};
+
+// What reading gives: a configuration, or all that is wrong with it (at most 50 problems).
+struct ConfigResult {
+  std::optional<Config> config;
+  std::vector<ConfigProblem> problems;
+};
+
+// Reads and checks a file. Blocks on the file system; touches nothing else. Relative paths are
+// relative to the file's folder.
+ConfigResult load_config(const std::string& path);
+
+// The same for text; `path` names it in messages and anchors relative paths.
+ConfigResult parse_config(std::string_view text, const std::string& path);
+
+// The configuration of `berthd --demo DIR`: everything inside `dir` (absolute), loopback only, no
+// root. Where DIR/berth.toml exists it is read on top of these defaults.
+ConfigResult demo_config(const std::string& dir);
+
+// "/etc/berth/berth.toml", or BERTH_CONFIG.
+std::string default_config_path();
+
+}  // namespace berth::catalog

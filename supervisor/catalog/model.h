@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+
+namespace berth::catalog {
+
+enum class Kind : std::uint8_t { kLlama, kCommand };
+
+// The effective settings of one model: its own, else [defaults], else built in. One function makes
+// them for every path that loads a model (T90).
+struct ModelSettings {
+  Kind kind = Kind::kLlama;
+  std::optional<std::uint32_t> context;  // tokens; absent: auto
+  std::uint32_t sequences = 4;           // 1 to 4096
+  std::uint32_t threads = 0;             // 0: auto
+  std::uint32_t batch = 0;               // tokens; 0: auto
+  std::string kv_type = "f16";
+  std::string flash_attention = "auto";  // auto | on | off
+  std::string chat_template;             // path; empty: the model's own
+  std::optional<std::int32_t> gpu_layers;
+  std::vector<std::string> devices;
+  Duration ttl{};  // 0: never unloaded for idleness
+  bool pin = false;
+  Duration load_timeout{};
+  std::optional<Duration> load_stall;   // absent: auto
+  std::optional<Duration> wedge_after;  // absent: auto
+  std::vector<std::string> fatal_exceptions;
+  // kind = command
+  std::vector<std::string> command;
+  std::map<std::string, std::string> environment;
+  std::string directory;
+  std::string probe;
+
+  bool operator==(const ModelSettings&) const = default;
+};
+
+// What the catalogue knows of a model. A value: copies may be kept.
+struct Model {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string path;                 // first shard; empty for commands
+  std::vector<std::string> shards;  // all files
+  ModelSettings settings;
+
+  // From the file's header.
+  std::string architecture;
+  std::string title;
+  std::uint64_t parameters = 0;
+  std::uint64_t file_bytes = 0;
+  std::string quantization;
+  std::uint32_t declared_context = 0;  // tokens; 0: not said
+  bool can_chat = false;
+  bool can_embed = false;
+  WallTime modified{};
+
+  // Why it cannot be used, one sentence; empty: it can be.
+  std::string problem;
+
+  // Tokens that it is served with: the configured window, else min(declared, auto_context_max).
+  std::uint32_t served_context = 0;
+};
+
+}  // namespace berth::catalog

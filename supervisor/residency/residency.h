@@ -1,0 +1,188 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/event.h"
+#include "common/result.h"
+#include "common/uuid.h"
+#include "supervisor/catalog/model.h"
+#include "supervisor/core/exit_status.h"
+#include "supervisor/process/launcher.h"
+#include "supervisor/rpc/worker_client.h"
+#include "supervisor/store/store.h"
+
+namespace berth::residency {
+
+// The life of instances, claims and leases: the only door to a worker. Everything here belongs to
+// the core strand, except where a comment says otherwise.
+
+class Residency;
+
+// A place on a ready instance. RAII: dropping it frees the place and stamps the activity.
+// Move-only. May be dropped from any thread (it posts).
+class Lease {
+ public:
+  class Impl;
+  Lease() = default;
+  explicit Lease(std::unique_ptr<Impl> impl);
+  Lease(Lease&&) noexcept;
+  Lease& operator=(Lease&&) noexcept;
+  ~Lease();
+
+  [[nodiscard]] explicit operator bool() const { return impl_ != nullptr; }
+  // The worker's client; valid while the lease is held. Any thread.
+  [[nodiscard]] rpc::WorkerClient& worker() const;
+  [[nodiscard]] const std::string& instance_id() const;
+  [[nodiscard]] std::uint32_t longest_token_bytes() const;
+  [[nodiscard]] std::uint32_t window() const;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// How far a claim is. `fraction` and ETA are those of the load as a whole.
+struct ClaimProgress {
+  std::optional<std::uint32_t> queue_position;  // 1 = next; absent: loading
+  std::string phase;                            // while loading
+  float fraction = 0;
+  std::optional<std::chrono::milliseconds> eta;
+};
+
+// Told about one claim, on the core strand, never from within acquire().
+class ClaimObserver {
+ public:
+  ClaimObserver() = default;
+  ClaimObserver(const ClaimObserver&) = delete;
+  ClaimObserver& operator=(const ClaimObserver&) = delete;
+  virtual ~ClaimObserver() = default;
+
+  virtual void on_claim_progress(const ClaimProgress& progress) = 0;
+  // Exactly one of these two, last.
+  virtual void on_lease(Lease lease) = 0;
+  virtual void on_claim_failed(Error error) = 0;
+};
+
+// Interest in an instance before it is ready. Dropping it is a hang-up: the load goes on (L5).
+class Claim {
+ public:
+  Claim() = default;
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  virtual ~Claim() = default;
+};
+
+enum class RequestClass : std::uint8_t { kForeground, kIdle };
+
+// One instance, for people: what `berth ps` shows.
+struct InstanceSnapshot {
+  std::string id;
+  std::string model;
+  std::string state;
+  WallTime state_since{};
+  pid_t pid = 0;
+  WallTime started{};
+  std::optional<ClaimProgress> loading;
+  std::uint32_t window = 0;
+  std::uint32_t sequences = 0;
+  std::uint32_t active = 0;
+  std::uint32_t waiting = 0;
+  std::uint64_t weights_bytes = 0;
+  std::uint64_t kv_bytes = 0;
+  std::uint64_t working_bytes = 0;
+  std::optional<std::chrono::milliseconds> ttl;
+  std::uint64_t requests_served = 0;
+  std::string socket;
+  std::vector<std::string> command;
+};
+
+// How an unload went.
+struct UnloadOutcome {
+  std::string instance_id;
+  core::ExitStatus exit;
+  std::chrono::milliseconds took{};
+};
+
+// A worker that is ready to be started.
+struct PreparedLaunch {
+  process::LaunchSpec spec;
+  std::string socket;  // where it will listen
+};
+
+// What the residency needs of the world, all of it replaceable. References outlive the residency.
+struct Environment {
+  Clock& clock;
+  IdSource& ids;
+  process::Launcher& launcher;
+  rpc::WorkerConnector& connector;
+  store::Store& store;
+  EventSink& events;
+  // Builds the launch of a worker for a model: program, argv, environment, log file. May block, so
+  // it works on the pool and answers on the core strand, never from within the call. Errors: as
+  // Launcher::launch.
+  std::function<void(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
+                     std::function<void(Result<PreparedLaunch>)> done)>
+      prepare_launch;
+  // The last lines of the model's log since the instance began, sanitised, at most 20. Works on the
+  // pool, answers on the core strand.
+  std::function<void(const std::string& model, const Uuid& instance,
+                     std::function<void(std::vector<std::string>)> done)>
+      log_tail;
+};
+
+struct Limits {
+  std::uint32_t waiters_per_model = 256;              // M13
+  std::uint32_t waiters_total = 2048;                 // M13
+  Duration queue_timeout = std::chrono::minutes(10);  // M19
+  Duration term_wait = std::chrono::seconds(10);      // L3
+  Duration kill_wait = std::chrono::seconds(5);       // L3
+};
+
+// Owns every instance. Core strand only. Lives as long as the program; destroy it after shutdown()
+// has answered.
+class Residency {
+ public:
+  explicit Residency(Environment environment, Limits limits = {});
+  Residency(const Residency&) = delete;
+  Residency& operator=(const Residency&) = delete;
+  ~Residency();
+
+  // The only door to a worker, for clients and idle work alike: joins the instance of the model, or
+  // starts one. The observer is told exactly once how it ended, unless the claim is dropped before;
+  // it must outlive the claim. `deadline` bounds the wait together with Limits::queue_timeout.
+  // Errors (through on_claim_failed): the model's problem, kQueueFull, kLoadFailed with evidence,
+  // kDeadline, kShuttingDown.
+  [[nodiscard]] std::unique_ptr<Claim> acquire(std::shared_ptr<const catalog::Model> model,
+                                               RequestClass request_class, SteadyTime deadline,
+                                               ClaimObserver& observer);
+
+  // Stops the model's instance and answers when its process is gone. Errors: kNotFound (not
+  // resident), kConflict (requests run or wait, and not `force`), kInternal (stuck).
+  void unload(const std::string& model, bool force,
+              std::function<void(Result<UnloadOutcome>)> done);
+
+  // Why the stream of a request on that instance broke: waits for the evidence of the exit, at most
+  // 1 s, and answers with kWorkerDied, kShuttingDown or kConflict (unloaded by force).
+  void explain_break(const std::string& instance_id, std::function<void(Error)> done);
+
+  // Every instance that exists, by start.
+  [[nodiscard]] std::vector<InstanceSnapshot> instances() const;
+  // "absent" or the state of the model's instance.
+  [[nodiscard]] std::string state_of(const std::string& model) const;
+
+  // Refuses new work at once; waits until every lease is back, at most `drain`, then ends the rest
+  // (explain_break() says kShuttingDown) and stops every process. Answers when all are gone or
+  // stuck.
+  void shutdown(Duration drain, std::function<void()> done);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace berth::residency

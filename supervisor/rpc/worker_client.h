@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/result.h"
+#include "supervisor/core/generation.h"
+
+namespace berth::rpc {
+
+struct MemoryUse {
+  std::string domain;
+  std::uint64_t weights_bytes = 0;
+  std::uint64_t kv_bytes = 0;
+  std::uint64_t working_bytes = 0;
+};
+
+struct WorkerProgress {
+  std::string phase;   // starting | weights | context | warmup
+  float fraction = 0;  // 0 to 1 within the phase
+  std::uint64_t bytes_done = 0;
+  std::uint64_t bytes_total = 0;
+};
+
+struct WorkerReady {
+  std::string build_id;
+  std::uint32_t window = 0;     // tokens
+  std::uint32_t sequences = 0;  // requests at once
+  std::uint32_t longest_token_bytes = 0;
+  bool can_chat = false;
+  std::vector<MemoryUse> memory;
+  std::uint64_t load_us = 0;
+  std::uint64_t warmup_us = 0;
+  std::uint32_t threads = 0;
+};
+
+struct WorkerLoadFailed {
+  std::string failure_class;  // permanent | resource | …
+  std::string reason;         // one line
+};
+
+struct WorkerHeartbeat {
+  std::uint64_t progress = 0;
+  std::uint32_t active = 0;
+  std::uint32_t waiting = 0;
+};
+
+// Receives the control stream of one worker, on the core strand.
+class WorkerObserver {
+ public:
+  WorkerObserver() = default;
+  WorkerObserver(const WorkerObserver&) = delete;
+  WorkerObserver& operator=(const WorkerObserver&) = delete;
+  virtual ~WorkerObserver() = default;
+
+  virtual void on_progress(const WorkerProgress& progress) = 0;
+  virtual void on_ready(const WorkerReady& ready) = 0;
+  virtual void on_load_failed(const WorkerLoadFailed& failed) = 0;
+  virtual void on_heartbeat(const WorkerHeartbeat& heartbeat) = 0;
+  // The stream ended, whatever the cause. It is no evidence of why: the exit says that.
+  virtual void on_disconnected() = 0;
+};
+
+// Receives the events of one generation, on a thread of the RPC layer or the core strand; calls
+// never overlap. It must not block.
+class GenerateSink {
+ public:
+  GenerateSink() = default;
+  GenerateSink(const GenerateSink&) = delete;
+  GenerateSink& operator=(const GenerateSink&) = delete;
+  virtual ~GenerateSink() = default;
+
+  // Returns whether it has room for one more; false pauses the stream until GenerateCall::resume().
+  virtual bool on_event(core::GenerateEvent event) = 0;
+  // Last call. Success only after a DoneEvent. A connection that broke is kWorkerDied.
+  virtual void on_end(Status status) = 0;
+};
+
+// One generation in flight. Any thread. Destroying it cancels the work, if any is left.
+class GenerateCall {
+ public:
+  GenerateCall() = default;
+  GenerateCall(const GenerateCall&) = delete;
+  GenerateCall& operator=(const GenerateCall&) = delete;
+  virtual ~GenerateCall() = default;
+
+  // Ends the work within one chunk; on_end() still comes.
+  virtual void cancel() = 0;
+  // The sink has room again.
+  virtual void resume() = 0;
+};
+
+// The connection to one worker. Core strand only, except generate(), which any thread may call
+// between on_ready() and the destruction of the client.
+class WorkerClient {
+ public:
+  WorkerClient() = default;
+  WorkerClient(const WorkerClient&) = delete;
+  WorkerClient& operator=(const WorkerClient&) = delete;
+  virtual ~WorkerClient() = default;  // ends the streams; no callback of the observer after it
+
+  // Starts a generation. The sink is kept alive until on_end() has returned. `deadline`: when the
+  // RPC layer ends the call with kDeadline.
+  virtual std::unique_ptr<GenerateCall> generate(const core::GenerateRequest& request,
+                                                 SteadyTime deadline,
+                                                 std::shared_ptr<GenerateSink> sink) = 0;
+  // Asks a worker that is loading to give up.
+  virtual void cancel_load() = 0;
+};
+
+// Makes connections; the seam of the simulation.
+class WorkerConnector {
+ public:
+  WorkerConnector() = default;
+  WorkerConnector(const WorkerConnector&) = delete;
+  WorkerConnector& operator=(const WorkerConnector&) = delete;
+  virtual ~WorkerConnector() = default;
+
+  // Connects to a worker that listens on a Unix socket, and opens its control stream. Returns at
+  // once; the observer must outlive the client. Core strand only.
+  virtual std::unique_ptr<WorkerClient> connect(const std::string& socket_path,
+                                                const std::string& instance_id,
+                                                WorkerObserver& observer) = 0;
+};
+
+}  // namespace berth::rpc

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/event.h"
+#include "common/result.h"
+
+namespace berth::store {
+
+// One load of a model, from spawn to its end.
+struct LoadRecord {
+  std::string id;  // the instance's UUIDv7
+  std::string model;
+  WallTime started{};
+  std::optional<WallTime> ready;
+  std::optional<WallTime> ended;
+  std::string outcome;  // loading | ready | failed | interrupted | died | stopped
+  std::string failure_class;
+  std::string reason;  // at most 512 bytes
+  std::string exit;    // as core::to_string(ExitStatus)
+  std::int64_t load_ms = 0;
+  std::uint64_t weights_bytes = 0;
+  std::uint64_t kv_bytes = 0;
+  std::uint64_t working_bytes = 0;
+};
+
+// A worker process that was started and is not known to be gone.
+struct ProcessRecord {
+  std::string instance;
+  std::string model;
+  std::int64_t pid = 0;
+  std::uint64_t start_ticks = 0;
+  std::string boot_id;
+};
+
+// The supervisor's durable state. All calls from the core strand and return at once; work is done
+// elsewhere in the order of the calls, and results come back on the core strand. A store that
+// cannot write (full disk) keeps the supervisor serving: it drops what it cannot keep, says so once
+// with server.degraded, and tries again later.
+class Store {
+ public:
+  Store() = default;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  virtual ~Store() = default;  // what was given before is written first, within 5 s
+
+  // Inserts or replaces the record of that id. At most 200 per model are kept.
+  virtual void put_load(LoadRecord record) = 0;
+  // Newest first, at most `limit`.
+  virtual void loads(std::string model, std::size_t limit,
+                     std::function<void(Result<std::vector<LoadRecord>>)> done) = 0;
+
+  virtual void put_process(ProcessRecord record) = 0;
+  virtual void remove_process(std::string instance) = 0;
+  virtual void processes(std::function<void(Result<std::vector<ProcessRecord>>)> done) = 0;
+};
+
+}  // namespace berth::store
