@@ -95,7 +95,9 @@ const std::vector<EventInfo>& event_catalogue();
 // `name key=value key="two words"`: keys and values of one event, without time and level. Values
 // are sanitised to one line.
 std::string logfmt(const Event& event);
-// One JSON object: {"time":…,"level":…,"event":…,"fields…"}.
+// One JSON object in one line: {"time":"2026-…Z","level":"info","event":"load.ready",
+// "sequence":7,"model":"…",…}, with the event's fields beside the fixed ones; `sequence` only where
+// it is given.
 std::string json_line(const Event& event);
 
 }  // namespace berth

@@ -20,8 +20,8 @@ std::size_t utf8_prefix(std::string_view text, std::size_t limit);
 std::size_t utf8_complete_prefix(std::string_view text);
 
 // For one line of a terminal or a log: control and unprintable characters (C0, C1, bidirectional
-// and zero-width ones) and malformed bytes dropped, tabs to blanks, at most `limit` bytes, cut at
-// a character.
+// and zero-width ones, U+00AD, U+FEFF, non-characters) and malformed bytes dropped, tabs and line
+// feeds to blanks, at most `limit` bytes, cut at a character. The set is that of L16.
 std::string printable_line(std::string_view text, std::size_t limit);
 
 // The up to `count` names of `names` that are nearest to `wanted` (edit distance with

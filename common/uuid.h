@@ -3,7 +3,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
-#include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -45,6 +45,11 @@ class IdSource {
 class SystemIdSource : public IdSource {
  public:
   Uuid next() override;
+
+ private:
+  std::mutex mutex_;
+  WallTime last_time_{};       // of the newest id; may run ahead of the clock
+  std::uint32_t counter_ = 0;  // 12 bits
 };
 
 }  // namespace berth
