@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -38,6 +39,16 @@ struct ProcessRecord {
   std::string boot_id;
 };
 
+// An event as it was kept. Unlike Event it owns its names: it may come from another version of
+// berth, whose catalogue had other events.
+struct StoredEvent {
+  std::uint64_t sequence = 0;
+  WallTime time{};
+  std::string name;
+  Level level = Level::kInfo;
+  std::vector<std::pair<std::string, FieldValue>> fields;
+};
+
 // The supervisor's durable state. All calls from the core strand and return at once; work is done
 // elsewhere in the order of the calls, and results come back on the core strand. A store that
 // cannot write (full disk) keeps the supervisor serving: it drops what it cannot keep, says so once
@@ -58,6 +69,14 @@ class Store {
   virtual void put_process(ProcessRecord record) = 0;
   virtual void remove_process(std::string instance) = 0;
   virtual void processes(std::function<void(Result<std::vector<ProcessRecord>>)> done) = 0;
+
+  // Keeps an event whose sequence and time are set; one whose sequence is kept already changes
+  // nothing. At most 50,000 are kept, the youngest.
+  virtual void put_event(Event event) = 0;
+  // The youngest `limit` events at or after `since` whose name begins with `prefix` (empty: all),
+  // oldest first.
+  virtual void events_since(WallTime since, std::string prefix, std::size_t limit,
+                            std::function<void(Result<std::vector<StoredEvent>>)> done) = 0;
 };
 
 }  // namespace berth::store

@@ -1,0 +1,2 @@
+// The only place where Asio's definitions are compiled; see cmake/Asio.cmake.
+#include <boost/asio/impl/src.hpp>

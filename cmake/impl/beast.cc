@@ -1,0 +1,2 @@
+// The only place where Beast's definitions are compiled; see cmake/Asio.cmake.
+#include <boost/beast/src.hpp>
