@@ -50,15 +50,17 @@ if(NOT TARGET berth_llama)
     if(NOT _berth_backend_dir AND GGML_BACKEND_DL)
       set(_berth_backend_dir "${GGML_BACKEND_DIR}")
     endif()
-    find_path(BERTH_MINJA_INCLUDE_DIR minja/chat-template.hpp
-              HINTS "${BERTH_LLAMA_PREFIX}/include/minja")
+    file(GLOB _berth_icd "/usr/share/vulkan/icd.d/lvp_icd*.json")
+    if(_berth_icd)
+      list(GET _berth_icd 0 BERTH_VULKAN_SOFTWARE_ICD)
+    endif()
   else()
     set(BERTH_LLAMA_PRIVATE 1)
     set(BERTH_LLAMA_LIB_DIR "${BERTH_LLAMA_PREFIX}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}")
     set(_berth_llama_origin "${BERTH_LLAMA_PREFIX}")
     set(_berth_include "${BERTH_LLAMA_PREFIX}/include/llama")
     file(GLOB _berth_loader "${BERTH_LLAMA_PREFIX}/usr/lib*/ld-linux-*.so.*")
-    if(NOT EXISTS "${BERTH_LLAMA_PREFIX}/berth-packages.txt"
+    if(NOT EXISTS "${BERTH_LLAMA_PREFIX}/berth-prefix.stamp"
        OR NOT EXISTS "${BERTH_LLAMA_LIB_DIR}/libllama.so"
        OR NOT EXISTS "${_berth_include}/llama.h"
        OR NOT _berth_loader)
@@ -94,10 +96,11 @@ if(NOT TARGET berth_llama)
     if(EXISTS "${BERTH_LLAMA_PREFIX}/share/berth/vulkan-software.json")
       set(BERTH_VULKAN_SOFTWARE_ICD "${BERTH_LLAMA_PREFIX}/share/berth/vulkan-software.json")
     endif()
-    find_path(BERTH_MINJA_INCLUDE_DIR minja/chat-template.hpp
-              HINTS "${BERTH_LLAMA_PREFIX}/include/minja")
   endif()
 
+  find_path(BERTH_MINJA_INCLUDE_DIR minja/chat-template.hpp
+            HINTS "${BERTH_LLAMA_PREFIX}/include/minja"
+            DOC "Directory that has minja/chat-template.hpp")
   if(NOT BERTH_MINJA_INCLUDE_DIR)
     message(FATAL_ERROR "minja/chat-template.hpp was not found: run deploy/setup (as root), "
                         "or set BERTH_MINJA_INCLUDE_DIR to the directory that has minja/.")
