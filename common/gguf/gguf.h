@@ -20,11 +20,13 @@ namespace berth::gguf {
 
 // Bounds. A file beyond them is refused by name of the bound.
 inline constexpr std::uint64_t kMaxKeys = 65'536;
-inline constexpr std::uint64_t kMaxTensors = 1'048'576;
+inline constexpr std::uint64_t kMaxTensors = 131'072;  // of all shards together, too
 inline constexpr std::uint64_t kMaxKeyBytes = 65'535;
 inline constexpr std::uint64_t kMaxStringBytes = 16ULL << 20;  // a value; chat templates
 inline constexpr std::uint64_t kMaxArrayElements = 16ULL << 20;
-inline constexpr std::uint64_t kMaxHeaderBytes = 1ULL << 30;
+inline constexpr std::uint64_t kMaxHeaderBytes = 256ULL << 20;
+// What one header's metadata may take in memory.
+inline constexpr std::uint64_t kMaxKeptBytes = 64ULL << 20;
 inline constexpr std::uint64_t kMaxShards = 4096;
 
 // Metadata arrays longer than this are counted but not kept (tokenizer vocabularies).
@@ -39,7 +41,7 @@ using Value = std::variant<std::uint64_t, std::int64_t, double, bool, std::strin
 
 // One tensor of the table.
 struct Tensor {
-  std::string name;        // at most 64 bytes, as ggml
+  std::string name;        // at most 63 bytes, as ggml
   std::uint32_t type = 0;  // ggml_type
   std::array<std::uint64_t, 4> shape{1, 1, 1, 1};
   std::uint64_t elements = 0;
@@ -56,6 +58,7 @@ struct Header {
   std::uint64_t data_offset = 0;   // of the data section in the file
   std::uint64_t file_bytes = 0;
   std::uint64_t hash = 0;  // XXH3 of the header's bytes (L19: file identity)
+  std::int64_t modified_unix_ms = 0;
 
   [[nodiscard]] std::optional<std::string> text(std::string_view key) const;
   // Unsigned and non-negative signed integers, whatever their width in the file.
@@ -66,10 +69,10 @@ struct Header {
 
 // Reads the header of one file. Blocks on the file system. Opens with O_NOFOLLOW not set (models
 // may be links), O_NONBLOCK, and takes only regular files. Errors, all kInvalidArgument but for the
-// open itself (kNotFound, kPermissionDenied): empty, bad magic, version, big-endian, truncated
-// header (where), count or size out of bounds, duplicate key or tensor, unknown tensor type,
-// overlapping or unaligned tensors, data beyond the end of the file ("truncated: needs 1234 bytes,
-// has 1000").
+// open itself (kNotFound, kPermissionDenied) and a failing disk (kInternal): empty, bad magic,
+// version, big-endian, truncated header (where), count or size out of bounds, duplicate key or
+// tensor, unknown tensor type, overlapping or unaligned tensors, data beyond the end of the file
+// ("truncated: needs 1234 bytes, has 1000").
 Result<Header> read_header(const std::string& path);
 
 // What a catalogue wants to know of a model: the header's meaning, small enough to be kept.
