@@ -29,7 +29,7 @@ class Residency;
 class Lease {
  public:
   class Impl;
-  Lease() = default;
+  Lease();
   explicit Lease(std::unique_ptr<Impl> impl);
   Lease(Lease&&) noexcept;
   Lease& operator=(Lease&&) noexcept;

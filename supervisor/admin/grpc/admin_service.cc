@@ -1,0 +1,119 @@
+#include "supervisor/admin/grpc/admin_service.h"
+
+#include <unistd.h>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/version.h"
+#include "supervisor/admin/grpc/calls.h"
+#include "supervisor/admin/grpc/convert.h"
+#include "supervisor/rpc/error_detail.h"
+
+namespace berth::admin {
+
+grpc::ServerUnaryReactor* AdminService::GetServerInfo(grpc::CallbackServerContext* context,
+                                                      const v1::GetServerInfoRequest* /*request*/,
+                                                      v1::ServerInfo* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  state_.services.clock.post([this, reactor, response] {
+    response->set_version(std::string(kVersion));
+    response->set_build_id(std::string(kBuildId));
+    response->set_pid(getpid());
+    response->set_started_unix_ms(state_.started.time_since_epoch().count());
+    response->set_state(state_.state());
+    response->set_http(state_.http);
+    for (const std::string& address : state_.grpc) response->add_grpc(address);
+    response->set_config_file(state_.config->file);
+    response->set_state_dir(state_.config->server.state_dir);
+    response->set_log_dir(state_.config->server.log_dir);
+    response->set_models(static_cast<std::uint32_t>(state_.services.catalog()->models().size()));
+    response->set_instances(
+        static_cast<std::uint32_t>(state_.services.residency.instances().size()));
+    response->set_loop_lag_us(static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(state_.loop_lag()).count()));
+    for (std::string& problem : state_.degraded()) *response->add_degraded() = std::move(problem);
+    state_.run_blocking([this, reactor, response] {
+      response->set_resident_bytes(state_.process_memory(getpid()));
+      reactor->Finish(grpc::Status::OK);
+    });
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* AdminService::ListInstances(grpc::CallbackServerContext* context,
+                                                      const v1::ListInstancesRequest* /*request*/,
+                                                      v1::ListInstancesResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  state_.services.clock.post([this, reactor, response] {
+    for (const residency::InstanceSnapshot& instance : state_.services.residency.instances()) {
+      *response->add_instances() = to_proto(instance);
+    }
+    state_.run_blocking([this, reactor, response] {
+      for (v1::Instance& instance : *response->mutable_instances()) {
+        if (instance.pid() > 0) instance.set_resident_bytes(state_.process_memory(instance.pid()));
+      }
+      reactor->Finish(grpc::Status::OK);
+    });
+  });
+  return reactor;
+}
+
+grpc::ServerWriteReactor<v1::LoadEvent>* AdminService::LoadModel(
+    grpc::CallbackServerContext* context, const v1::LoadModelRequest* request) {
+  return start_load(*context, state_, *request);
+}
+
+grpc::ServerUnaryReactor* AdminService::UnloadModel(grpc::CallbackServerContext* context,
+                                                    const v1::UnloadModelRequest* request,
+                                                    v1::UnloadModelResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto end_badly = [context, reactor](const Error& error) {
+    context->AddTrailingMetadata(
+        rpc::kErrorTrailer, rpc::to_proto(error, {}, rpc::Audience::kAdmin).SerializeAsString());
+    reactor->Finish(rpc::to_status(error));
+  };
+  state_.services.clock.post(
+      [this, reactor, response, end_badly, name = request->model(), force = request->force()] {
+        const auto model = state_.services.catalog()->find(name);
+        if (!model) return end_badly(model.error());
+        state_.services.residency.unload(
+            (*model)->name, force,
+            [reactor, response, end_badly](const Result<residency::UnloadOutcome>& outcome) {
+              if (!outcome) return end_badly(outcome.error());
+              response->set_instance_id(outcome->instance_id);
+              response->set_exit(core::to_string(outcome->exit));
+              response->set_took_ms(static_cast<std::uint64_t>(outcome->took.count()));
+              reactor->Finish(grpc::Status::OK);
+            });
+      });
+  return reactor;
+}
+
+grpc::ServerWriteReactor<v1::LogChunk>* AdminService::ReadLog(grpc::CallbackServerContext* context,
+                                                              const v1::ReadLogRequest* request) {
+  return start_read_log(*context, state_, *request);
+}
+
+grpc::ServerWriteReactor<v1::Event>* AdminService::WatchEvents(
+    grpc::CallbackServerContext* context, const v1::WatchEventsRequest* request) {
+  return start_watch_events(*context, state_, *request);
+}
+
+grpc::ServerUnaryReactor* AdminService::GetConfig(grpc::CallbackServerContext* context,
+                                                  const v1::GetConfigRequest* /*request*/,
+                                                  v1::EffectiveConfig* response) {
+  for (const catalog::Setting& setting : state_.config->settings) {
+    v1::Setting& to = *response->add_settings();
+    to.set_key(setting.key);
+    to.set_value(setting.value);
+    to.set_source(setting.source);
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+}  // namespace berth::admin

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "berth/v1/admin.pb.h"
+#include "common/event.h"
+#include "supervisor/residency/residency.h"
+#include "supervisor/store/store.h"
+
+namespace berth::admin {
+
+v1::Instance to_proto(const residency::InstanceSnapshot& instance);
+v1::Event to_proto(const Event& event);
+v1::Event to_proto(const store::StoredEvent& event);
+
+}  // namespace berth::admin

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "supervisor/admin/event_hub.h"
+#include "supervisor/catalog/config.h"
+#include "supervisor/residency/services.h"
+#include "supervisor/store/store.h"
+
+namespace berth::admin {
+
+// What the admin service shows of the server beside models and instances. References outlive the
+// service. Core strand, unless a comment says otherwise.
+struct ServerState {
+  residency::Services services;
+  store::Store& store;
+  EventHub& events;                               // thread-safe
+  std::shared_ptr<const catalog::Config> config;  // immutable
+  WallTime started{};
+  std::string http;               // where it listens; empty: nowhere
+  std::vector<std::string> grpc;  // where it listens
+  // starting | ready | draining
+  std::function<std::string()> state;
+  std::function<std::vector<std::string>()> degraded;
+  std::function<Duration()> loop_lag;
+  // Proportional set size of a process, bytes; 0: unknown. Any thread; reads /proc.
+  std::function<std::uint64_t(pid_t)> process_memory;
+  // Runs something that blocks on the pool. Any thread.
+  std::function<void(std::function<void()>)> run_blocking;
+};
+
+}  // namespace berth::admin

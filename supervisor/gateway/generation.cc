@@ -1,0 +1,199 @@
+#include "supervisor/gateway/generation.h"
+
+#include <chrono>
+#include <utility>
+#include <variant>
+
+namespace berth::gateway {
+namespace {
+
+std::uint64_t microseconds(Duration duration) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
+}
+
+std::int64_t milliseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+std::string name_of(Reason reason) {
+  return std::string(reason_info(reason).name);
+}
+
+}  // namespace
+
+std::shared_ptr<Generation> Generation::start(const residency::Services& services,
+                                              core::GenerateRequest request, SteadyTime deadline,
+                                              std::shared_ptr<Responder> responder) {
+  // The constructor is private, so that nobody makes one that does not keep itself alive.
+  const std::shared_ptr<Generation> made(
+      new Generation(services, std::move(request), deadline, std::move(responder)));
+  services.clock.post([made] { made->begin(); });
+  return made;
+}
+
+Generation::Generation(const residency::Services& services, core::GenerateRequest request,
+                       SteadyTime deadline, std::shared_ptr<Responder> responder)
+    : services_(services),
+      request_(std::move(request)),
+      deadline_(deadline),
+      responder_(std::move(responder)),
+      arrived_(services.clock.now()) {}
+
+void Generation::begin() {
+  self_ = shared_from_this();
+  if (cancelled_) return cancel_now();
+  Result<std::shared_ptr<const catalog::Model>> model = services_.catalog()->find(request_.model);
+  if (!model) return refuse(model.error());
+  request_.model = (*model)->name;
+  responder_->on_accepted(request_.model);
+  claim_ =
+      services_.residency.acquire(*model, residency::RequestClass::kForeground, deadline_, *this);
+}
+
+void Generation::on_claim_progress(const residency::ClaimProgress& progress) {
+  if (over_) return;
+  if (!progress.queue_position) saw_load_ = true;
+  responder_->on_waiting(progress);
+}
+
+void Generation::on_lease(residency::Lease lease) {
+  if (over_) return;
+  claim_.reset();
+  const Duration waited = services_.clock.now() - arrived_;
+  (saw_load_ ? load_us_ : waited_us_) = microseconds(waited);
+  lease_ = std::move(lease);
+  instance_id_ = lease_.instance_id();
+  services_.events.emit_typed(events::RequestAdmitted{.request = request_.request_id,
+                                                      .model = request_.model,
+                                                      .instance = instance_id_,
+                                                      .waited_ms = milliseconds(waited)});
+  std::shared_ptr<rpc::GenerateCall> call =
+      lease_.worker().generate(request_, deadline_, shared_from_this());
+  bool resume = false;
+  {
+    const std::lock_guard lock(call_mutex_);
+    call_ = call;
+    resume = std::exchange(resume_wanted_, false);
+  }
+  if (resume) call->resume();
+}
+
+void Generation::on_claim_failed(Error error) {
+  if (over_) return;
+  claim_.reset();
+  refuse(error);
+}
+
+bool Generation::on_event(core::GenerateEvent event) {
+  if (cancelled_) return true;
+  if (auto* token = std::get_if<core::TokenEvent>(&event)) {
+    return responder_->on_token(std::move(*token));
+  }
+  if (const auto* prefill = std::get_if<core::PrefillEvent>(&event)) {
+    return responder_->on_prefill(*prefill);
+  }
+  done_ = std::move(std::get<core::DoneEvent>(event));
+  done_->timings.queue_us += waited_us_;
+  done_->timings.load_us = load_us_;
+  return true;
+}
+
+void Generation::on_end(Status status) {
+  // A good end needs nothing of the core strand, so the client does not wait for it.
+  if (status && !cancelled_) responder_->on_finished({*done_, instance_id_, request_.model});
+  services_.clock.post([self = shared_from_this(), status = std::move(status)] {
+    if (self->over_) return;
+    if (status) {
+      self->end_well();
+    } else {
+      self->end_badly(status.error());
+    }
+  });
+}
+
+void Generation::close() {
+  over_ = true;
+  claim_.reset();
+  lease_ = {};
+  // Whoever called holds a reference of its own.
+  self_.reset();
+}
+
+std::shared_ptr<rpc::GenerateCall> Generation::call() {
+  const std::lock_guard lock(call_mutex_);
+  return call_;
+}
+
+void Generation::end_well() {
+  services_.events.emit_typed(
+      events::RequestFinished{.request = request_.request_id,
+                              .model = request_.model,
+                              .instance = instance_id_,
+                              .finish_reason = done_->finish_reason,
+                              .prompt_tokens = done_->usage.prompt_tokens,
+                              .completion_tokens = done_->usage.completion_tokens,
+                              .took_ms = milliseconds(services_.clock.now() - arrived_)});
+  close();
+}
+
+void Generation::end_badly(const Error& error) {
+  if (cancelled_) return cancel_now();
+  if (error.reason != Reason::kWorkerDied) return fail_finally(error);
+  // The stream broke; only the exit says why (L9). The lease is kept until then, so that nobody
+  // else is sent to an instance that is about to be gone.
+  services_.residency.explain_break(instance_id_, [self = shared_from_this()](Error cause) {
+    if (!self->over_) self->fail_finally(cause);
+  });
+}
+
+void Generation::fail_finally(const Error& error) {
+  const std::shared_ptr<Generation> keep = shared_from_this();
+  services_.events.emit_typed(events::RequestFailed{.request = request_.request_id,
+                                                    .model = request_.model,
+                                                    .instance = instance_id_,
+                                                    .reason = name_of(error.reason),
+                                                    .message = error.message});
+  close();
+  responder_->on_failed(error);
+}
+
+void Generation::refuse(const Error& error) {
+  const std::shared_ptr<Generation> keep = shared_from_this();
+  services_.events.emit_typed(events::RequestRefused{.request = request_.request_id,
+                                                     .model = request_.model,
+                                                     .reason = name_of(error.reason),
+                                                     .message = error.message});
+  close();
+  responder_->on_failed(error);
+}
+
+void Generation::cancel() {
+  if (cancelled_.exchange(true)) return;
+  if (const std::shared_ptr<rpc::GenerateCall> running = call()) running->cancel();
+  services_.clock.post([self = shared_from_this()] { self->cancel_now(); });
+}
+
+void Generation::cancel_now() {
+  if (over_) return;
+  const std::shared_ptr<Generation> keep = shared_from_this();
+  if (const std::shared_ptr<rpc::GenerateCall> running = call()) running->cancel();
+  services_.events.emit_typed(
+      events::RequestCancelled{.request = request_.request_id,
+                               .model = request_.model,
+                               .instance = instance_id_,
+                               .took_ms = milliseconds(services_.clock.now() - arrived_)});
+  close();
+}
+
+void Generation::resume() {
+  std::shared_ptr<rpc::GenerateCall> running;
+  {
+    const std::lock_guard lock(call_mutex_);
+    running = call_;
+    resume_wanted_ = running == nullptr;
+  }
+  if (running) running->resume();
+}
+
+}  // namespace berth::gateway

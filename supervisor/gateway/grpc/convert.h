@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "berth/v1/admin.pb.h"
+#include "berth/v1/inference.pb.h"
+#include "common/result.h"
+#include "supervisor/catalog/model.h"
+#include "supervisor/core/generation.h"
+#include "supervisor/gateway/generation.h"
+#include "supervisor/residency/residency.h"
+
+namespace berth::gateway {
+
+// Between the public messages and the supervisor's plain types.
+
+// Validated. An absent request id stays empty. Errors: kInvalidArgument with `param`.
+Result<core::GenerateRequest> from_proto(const v1::GenerateRequest& request);
+
+// A claim's progress as the stream shows it: queued or loading.
+v1::GenerateEvent to_event(const residency::ClaimProgress& progress);
+v1::GenerateEvent to_event(const core::PrefillEvent& prefill);
+v1::GenerateEvent to_event(core::TokenEvent token);
+v1::GenerateEvent to_event(const Finished& finished);
+
+// `with_path`: for admins.
+v1::Model to_proto(const catalog::Model& model, const std::string& state, bool with_path);
+
+}  // namespace berth::gateway

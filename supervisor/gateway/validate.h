@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string_view>
+
+#include "common/result.h"
+#include "supervisor/core/generation.h"
+
+namespace berth::gateway {
+
+inline constexpr std::size_t kMaxRequestIdBytes = 128;
+inline constexpr std::size_t kMaxUserBytes = 256;
+inline constexpr std::size_t kMaxModelNameBytes = 512;
+inline constexpr std::size_t kMaxStops = 16;
+inline constexpr std::size_t kMaxStopBytes = 1024;
+
+// Checks everything about a request that can be known without the model, whatever protocol it came
+// by. Errors: kInvalidArgument with `param`.
+Status validate(const core::GenerateRequest& request);
+
+// 1 to 128 of [A-Za-z0-9._:-].
+Status validate_request_id(std::string_view id);
+
+// Well-formed UTF-8, else an error that names the field and the byte.
+Status validate_utf8(std::string_view text, std::string_view field);
+
+}  // namespace berth::gateway

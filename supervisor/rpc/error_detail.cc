@@ -1,0 +1,115 @@
+#include "supervisor/rpc/error_detail.h"
+
+#include <cstddef>
+#include <utility>
+
+namespace berth::rpc {
+namespace {
+
+void put_failure(const FailureEvidence& from, Audience audience, v1::Failure& to) {
+  to.set_id(from.id);
+  to.set_class_(from.failure_class);
+  to.set_reason(from.reason);
+  to.set_since_unix_ms(from.since_unix_ms);
+  if (from.exit_code) to.set_exit_code(*from.exit_code);
+  to.set_signal(from.signal);
+  to.set_instance_id(from.instance_id);
+  if (audience != Audience::kAdmin) return;
+  for (const std::string& line : from.log_tail) to.add_log_tail(line);
+  for (const std::string& word : from.command) to.add_command(word);
+}
+
+FailureEvidence get_failure(const v1::Failure& from) {
+  FailureEvidence to;
+  to.id = from.id();
+  to.failure_class = from.class_();
+  to.reason = from.reason();
+  to.since_unix_ms = from.since_unix_ms();
+  if (from.has_exit_code()) to.exit_code = from.exit_code();
+  to.signal = from.signal();
+  to.instance_id = from.instance_id();
+  to.log_tail.assign(from.log_tail().begin(), from.log_tail().end());
+  to.command.assign(from.command().begin(), from.command().end());
+  return to;
+}
+
+// What a status without a trailer of ours means: gRPC's own refusals.
+Reason reason_of_code(grpc::StatusCode code) {
+  switch (code) {
+    case grpc::StatusCode::INVALID_ARGUMENT:
+    case grpc::StatusCode::OUT_OF_RANGE:
+      return Reason::kInvalidArgument;
+    case grpc::StatusCode::NOT_FOUND:
+      return Reason::kNotFound;
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return Reason::kDeadline;
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return Reason::kBodyTooLarge;
+    case grpc::StatusCode::FAILED_PRECONDITION:
+      return Reason::kConflict;
+    case grpc::StatusCode::UNAVAILABLE:
+      return Reason::kWorkerDied;
+    case grpc::StatusCode::PERMISSION_DENIED:
+      return Reason::kPermissionDenied;
+    case grpc::StatusCode::UNAUTHENTICATED:
+      return Reason::kUnauthenticated;
+    default:
+      return Reason::kInternal;
+  }
+}
+
+}  // namespace
+
+v1::ErrorDetail to_proto(const Error& error, const std::string& request_id, Audience audience) {
+  v1::ErrorDetail detail;
+  detail.set_reason(std::string(reason_info(error.reason).name));
+  detail.set_message(error.message);
+  detail.set_request_id(request_id);
+  if (!error.extras) return detail;
+  const ErrorExtras& extras = *error.extras;
+  detail.set_param(extras.param);
+  if (extras.retry_after_seconds) detail.set_retry_after_seconds(*extras.retry_after_seconds);
+  for (const std::string& name : extras.suggestions) detail.add_suggestions(name);
+  if (extras.needed) detail.set_needed(*extras.needed);
+  if (extras.limit) detail.set_limit(*extras.limit);
+  if (extras.failure) put_failure(*extras.failure, audience, *detail.mutable_failure());
+  if (extras.holder) {
+    detail.mutable_holder()->set_model(extras.holder->model);
+    detail.mutable_holder()->set_state(extras.holder->state);
+    detail.mutable_holder()->set_since_unix_ms(extras.holder->since_unix_ms);
+  }
+  return detail;
+}
+
+Error from_proto(const v1::ErrorDetail& detail) {
+  ErrorExtras extras;
+  extras.param = detail.param();
+  if (detail.has_retry_after_seconds()) extras.retry_after_seconds = detail.retry_after_seconds();
+  extras.suggestions.assign(detail.suggestions().begin(), detail.suggestions().end());
+  if (detail.has_needed()) extras.needed = detail.needed();
+  if (detail.has_limit()) extras.limit = detail.limit();
+  if (detail.has_failure()) extras.failure = get_failure(detail.failure());
+  if (detail.has_holder()) {
+    extras.holder = HolderInfo{detail.holder().model(), detail.holder().state(),
+                               detail.holder().since_unix_ms()};
+  }
+  const std::optional<Reason> reason = reason_from_name(detail.reason());
+  std::string message = detail.message();
+  if (!reason) message = detail.reason() + ": " + message;
+  return Error(reason.value_or(Reason::kInternal), std::move(message), std::move(extras));
+}
+
+grpc::Status to_status(const Error& error) {
+  const auto code = static_cast<grpc::StatusCode>(reason_info(error.reason).grpc_code);
+  return grpc::Status(code, error.message);
+}
+
+Error from_status(const grpc::Status& status, const std::string& trailer) {
+  v1::ErrorDetail detail;
+  if (!trailer.empty() && detail.ParseFromString(trailer) && !detail.reason().empty()) {
+    return from_proto(detail);
+  }
+  return Error(reason_of_code(status.error_code()), status.error_message());
+}
+
+}  // namespace berth::rpc
