@@ -24,7 +24,7 @@ tl::unexpected<Error> Input::cut(std::string_view where) const {
       break;
   }
   return bad("truncated header: the file has " + std::to_string(reader.size()) +
-             " bytes and ends within " + std::string(where) + ", which starts" + at);
+             " bytes and ends within " + std::string(where));
 }
 
 std::string quoted(std::string_view name) {

@@ -153,23 +153,19 @@ class MetadataReader {
   }
 
   Result<Value> read_string(const std::string& key) {
-    auto length = read_string_length(key);
-    if (!length) return fail(std::move(length).error());
-    kept_bytes_ += *length;
+    std::uint64_t length = 0;
+    if (!reader_.read(length)) return input_.cut("the value of " + quoted(key));
+    if (length > kMaxStringBytes) return too_long(key, length);
+    kept_bytes_ += length;
     if (kept_bytes_ > kMaxKeptBytes) return too_much();
     std::string text;
-    if (!reader_.read_text(text, *length)) return input_.cut("the value of " + quoted(key));
+    if (!reader_.read_text(text, length)) return input_.cut("the value of " + quoted(key));
     return Value(std::move(text));
   }
 
-  Result<std::uint64_t> read_string_length(const std::string& key) {
-    std::uint64_t length = 0;
-    if (!reader_.read(length)) return input_.cut("the value of " + quoted(key));
-    if (length > kMaxStringBytes) {
-      return input_.bad("a text in the value of " + quoted(key) + " has " + std::to_string(length) +
-                        " bytes; at most " + std::to_string(kMaxStringBytes) + " are allowed");
-    }
-    return length;
+  tl::unexpected<Error> too_long(const std::string& key, std::uint64_t length) const {
+    return input_.bad("a text in the value of " + quoted(key) + " has " + std::to_string(length) +
+                      " bytes; at most " + std::to_string(kMaxStringBytes) + " are allowed");
   }
 
   Result<Value> read_array(const std::string& key) {
@@ -204,10 +200,11 @@ class MetadataReader {
   // Vocabularies are looked through, not kept.
   Result<Value> read_strings(const std::string& key, Array array) {
     for (std::uint64_t i = 0; i < array.size; ++i) {
-      auto length = read_string_length(key);
-      if (!length) return fail(std::move(length).error());
-      if (!reader_.skip(*length)) return input_.cut("the list " + quoted(key));
-      array.longest_string_bytes = std::max(array.longest_string_bytes, *length);
+      std::uint64_t length = 0;
+      if (!reader_.read(length)) return input_.cut("the list " + quoted(key));
+      if (length > kMaxStringBytes) return too_long(key, length);
+      if (!reader_.skip(length)) return input_.cut("the list " + quoted(key));
+      array.longest_string_bytes = std::max(array.longest_string_bytes, length);
       if (reader_.position() > kMaxHeaderBytes) {
         return input_.bad("its header is longer than " + format_bytes(kMaxHeaderBytes));
       }

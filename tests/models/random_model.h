@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.h"
+#include "tests/models/gguf_writer.h"
+#include "tests/models/tokenizers.h"
+
+namespace berth::test_models {
+
+// ChatML with a generation prompt, no default system prompt.
+extern const std::string_view kChatMlTemplate;
+
+// A model of the llama architecture with random weights. It loads and generates words without
+// sense; unless `tied_output`, greedy decoding never ends by itself. The defaults make 0.5 MB that
+// load in a few milliseconds. The same options always give the same bytes.
+struct ModelOptions {
+  std::string name = "random";         // general.name
+  std::string architecture = "llama";  // another one: only the name differs
+  std::uint32_t layers = 2;
+  std::uint32_t heads = 4;     // divides `embedding` into even parts
+  std::uint32_t kv_heads = 2;  // divides `heads`
+  std::uint32_t embedding = 64;
+  std::uint32_t feed_forward = 128;
+  std::uint32_t vocabulary = 1024;        // tokens
+  std::uint32_t context = 1024;           // tokens
+  TensorType weights = TensorType::kF16;  // of the matrices; norms are f32
+  Tokenizer tokenizer = Tokenizer::kBpe;
+  std::optional<std::string> chat_template = std::string(kChatMlTemplate);
+  bool tied_output = false;  // no output.weight: the embedding's is used
+  std::uint32_t shards = 1;
+  std::uint64_t seed = 1;
+};
+
+// The model, ready to be changed and written. Errors: kInvalidArgument, where the options do not
+// fit together.
+Result<GgufWriter> make_model(const ModelOptions& options);
+
+// Writes it; with more than one shard "x.gguf" becomes "x-00001-of-00003.gguf" and so on. Returns
+// the files, first shard first. Errors: as make_model(), or kInternal.
+Result<std::vector<std::string>> write_model(const ModelOptions& options, const std::string& path);
+
+// The files that write_model() makes.
+std::vector<std::string> model_files(const std::string& path, std::uint32_t shards);
+
+}  // namespace berth::test_models
