@@ -1,0 +1,115 @@
+#include "supervisor/process/log_follower.h"
+
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "supervisor/process/log_cut.h"
+#include "supervisor/process/log_input.h"
+
+namespace berth::process {
+namespace {
+
+// Offset at which the last `lines` lines begin. Reads backwards, at most 64 MiB.
+Result<std::uint64_t> begin_of_last_lines(int fd, std::uint64_t size, std::uint32_t lines) {
+  constexpr std::uint64_t kBlock = 64UL * 1024UL;
+  constexpr std::uint64_t kFarthest = std::uint64_t{64} << 20U;
+  if (lines == 0) return size;
+  const std::uint64_t stop = size > kFarthest ? size - kFarthest : 0;
+  std::uint64_t found = 0;
+  for (std::uint64_t end = size; end > stop;) {
+    const std::uint64_t begin = end - std::min(kBlock, end - stop);
+    const auto bytes = read_log(fd, begin, end - begin);
+    if (!bytes) return fail(bytes.error());
+    for (std::size_t i = bytes->size(); i > 0; --i) {
+      // The LF at the very end closes the last line; it begins none.
+      if ((*bytes)[i - 1] != '\n' || begin + i == size) continue;
+      if (++found == lines) return begin + i;
+    }
+    end = begin;
+  }
+  return stop;
+}
+
+}  // namespace
+
+Result<LogFollower> LogFollower::open(const std::string& path, std::optional<std::uint32_t> lines,
+                                      bool follow) {
+  LogFollower follower(path);
+  follower.follow_ = follow;
+  // Before the file is looked at, so that nothing is missed in between.
+  if (follow) follower.watch();
+  if (auto opened = follower.open_file(); !opened) {
+    if (follow && opened.error().reason == Reason::kNotFound) return follower;
+    return fail(std::move(opened).error());
+  }
+  if (lines) {
+    const auto size = log_size(follower.file_.get());
+    if (!size) return fail(size.error());
+    const auto begin = begin_of_last_lines(follower.file_.get(), *size, *lines);
+    if (!begin) return fail(begin.error());
+    follower.offset_ = *begin;
+  }
+  return follower;
+}
+
+Result<std::string> LogFollower::read(std::size_t most) {
+  if (inotify_) drain_events();
+  // Twice: at the end of a file that was replaced the next one begins.
+  for (int file = 0; file < 2; ++file) {
+    if (!file_) {
+      auto opened = open_file();
+      if (!opened && opened.error().reason == Reason::kNotFound) return std::string();
+      if (!opened) return fail(std::move(opened).error());
+    }
+    const bool last_look = replaced();
+    offset_ = place_after_cut(file_.get(), offset_);
+    auto bytes = read_log(file_.get(), offset_, most);
+    if (!bytes) return bytes;
+    offset_ += bytes->size();
+    if (!bytes->empty() || !last_look || !follow_) return bytes;
+    file_.reset();
+  }
+  return std::string();
+}
+
+void LogFollower::watch() {
+  inotify_.reset(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!inotify_) return;
+  // The directory tells of its files: also of one that does not exist yet, and after a rotation.
+  const std::size_t slash = path_.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+  constexpr std::uint32_t kEvents = IN_MODIFY | IN_CREATE | IN_MOVED_TO;
+  if (::inotify_add_watch(inotify_.get(), directory.c_str(), kEvents) < 0) inotify_.reset();
+}
+
+void LogFollower::drain_events() const {
+  alignas(inotify_event) std::array<char, 4096> events{};
+  // Bounded: if more come meanwhile, the fd stays readable.
+  constexpr int kMostReads = 64;
+  for (int i = 0; i < kMostReads; ++i) {
+    if (::read(inotify_.get(), events.data(), events.size()) <= 0) return;
+  }
+}
+
+Status LogFollower::open_file() {
+  auto file = open_log_input(path_);
+  if (!file) return fail(std::move(file).error());
+  file_ = std::move(*file);
+  offset_ = 0;
+  return {};
+}
+
+bool LogFollower::replaced() const {
+  struct stat here {};
+  struct stat there {};
+  if (::fstat(file_.get(), &here) != 0) return false;
+  if (::lstat(path_.c_str(), &there) != 0) return true;
+  return here.st_ino != there.st_ino || here.st_dev != there.st_dev;
+}
+
+}  // namespace berth::process

@@ -1,0 +1,45 @@
+#include "supervisor/process/log_tail.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "supervisor/core/redact.h"
+#include "supervisor/process/log_cut.h"
+#include "supervisor/process/log_input.h"
+#include "supervisor/process/log_line.h"
+
+namespace berth::process {
+
+Result<std::vector<std::string>> tail_lines(const std::string& path, std::uint64_t from,
+                                            std::size_t count) {
+  constexpr std::uint64_t kMostBytes = 64UL * 1024UL;
+  const auto file = open_log_input(path);
+  if (!file) return fail(file.error());
+  const auto size = log_size(file->get());
+  if (!size) return fail(size.error());
+  from = place_after_cut(file->get(), from);
+  const bool cut_front = *size - from > kMostBytes;
+  if (cut_front) from = *size - kMostBytes;
+  const auto bytes = read_log(file->get(), from, kMostBytes);
+  if (!bytes) return fail(bytes.error());
+
+  std::string_view rest = *bytes;
+  if (cut_front) {
+    const std::size_t end = rest.find('\n');
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  std::vector<std::string> lines;
+  while (!rest.empty() && lines.size() < count) {
+    // From the end: the last line first.
+    if (rest.back() == '\n') rest.remove_suffix(1);
+    const std::size_t before = rest.rfind('\n');
+    const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+    std::string line = core::carried_text(terminal_line(rest.substr(begin)));
+    if (!line.empty()) lines.push_back(std::move(line));
+    rest = rest.substr(0, begin);
+  }
+  std::ranges::reverse(lines);
+  return lines;
+}
+
+}  // namespace berth::process

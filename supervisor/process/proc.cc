@@ -1,0 +1,131 @@
+#include "supervisor/process/proc.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "common/fd.h"
+#include "supervisor/process/system_error.h"
+
+namespace berth::process {
+namespace {
+
+constexpr std::size_t kMostBytes = 1024UL * 1024UL;
+
+std::optional<std::string> read_file(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return std::nullopt;
+  std::string text;
+  std::array<char, 4096> part{};
+  while (text.size() < kMostBytes) {
+    const ssize_t got = ::read(file.get(), part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+// The next blank-separated word; takes it off `text`.
+std::string_view next_word(std::string_view& text) {
+  const std::size_t start = text.find_first_not_of(" \n");
+  if (start == std::string_view::npos) {
+    text = {};
+    return {};
+  }
+  text.remove_prefix(start);
+  const std::size_t end = text.find_first_of(" \n");
+  const std::string_view word = text.substr(0, end);
+  text.remove_prefix(word.size());
+  return word;
+}
+
+template <typename Number>
+std::optional<Number> parse_number(std::string_view word) {
+  Number number{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
+  return number;
+}
+
+struct CloseDir {
+  void operator()(DIR* dir) const { ::closedir(dir); }
+};
+
+// The entries of a directory of /proc that are numbers.
+std::vector<pid_t> numbered_entries(const std::string& path) {
+  std::vector<pid_t> numbers;
+  const std::unique_ptr<DIR, CloseDir> dir(::opendir(path.c_str()));
+  if (!dir) return numbers;
+  // readdir() is safe where, as here, no other thread uses the same stream.
+  while (const dirent* entry = ::readdir(dir.get())) {  // NOLINT(concurrency-mt-unsafe)
+    if (const auto number = parse_number<pid_t>(&entry->d_name[0])) numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::optional<ProcessStat> read_stat(pid_t pid) {
+  const auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
+  if (!text) return std::nullopt;
+  // The name stands in parentheses and may itself hold any character.
+  const std::size_t name_end = text->rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::string_view rest = std::string_view(*text).substr(name_end + 1);
+
+  ProcessStat stat;
+  const std::string_view state = next_word(rest);  // field 3
+  if (state.size() != 1) return std::nullopt;
+  stat.state = state.front();
+  const auto parent = parse_number<pid_t>(next_word(rest));
+  const auto group = parse_number<pid_t>(next_word(rest));
+  constexpr int kFieldsBetween = 16;  // fields 6 to 21
+  for (int i = 0; i < kFieldsBetween; ++i) next_word(rest);
+  const auto start = parse_number<std::uint64_t>(next_word(rest));
+  if (!parent || !group || !start) return std::nullopt;
+  stat.parent = *parent;
+  stat.group = *group;
+  stat.start_ticks = *start;
+  return stat;
+}
+
+std::vector<pid_t> children_of(pid_t pid) {
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  std::vector<pid_t> children;
+  bool listed = false;
+  for (const pid_t task : numbered_entries(tasks)) {
+    const auto text = read_file(tasks + "/" + std::to_string(task) + "/children");
+    if (!text) continue;
+    listed = true;
+    std::string_view rest = *text;
+    while (const auto child = parse_number<pid_t>(next_word(rest))) children.push_back(*child);
+  }
+  if (listed) return children;
+
+  // A kernel without CONFIG_PROC_CHILDREN: ask every process who its parent is.
+  for (const pid_t other : numbered_entries("/proc")) {
+    const auto stat = read_stat(other);
+    if (stat && stat->parent == pid) children.push_back(other);
+  }
+  return children;
+}
+
+Result<std::string> boot_id() {
+  constexpr const char* kPath = "/proc/sys/kernel/random/boot_id";
+  const auto text = read_file(kPath);
+  std::string_view rest = text ? std::string_view(*text) : std::string_view();
+  const std::string_view id = next_word(rest);
+  if (id.empty()) return fail(Reason::kInternal, std::string(kPath) + " cannot be read.");
+  return std::string(id);
+}
+
+}  // namespace berth::process

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+
+namespace berth::process {
+
+// What /proc says of processes. Any thread; reads memory-backed files only.
+
+struct ProcessStat {
+  char state = '?';  // 'Z': ended and not reaped yet
+  pid_t parent = 0;
+  pid_t group = 0;
+  std::uint64_t start_ticks = 0;  // clock ticks from boot to its start
+};
+
+// Nothing where there is no such process.
+std::optional<ProcessStat> read_stat(pid_t pid);
+
+// The living and the unreaped children of a process, over all its threads.
+std::vector<pid_t> children_of(pid_t pid);
+
+// Changes with every boot of the machine, so that pid and start time name a process for good.
+// Errors: kInternal where /proc is not what it should be.
+Result<std::string> boot_id();
+
+}  // namespace berth::process

@@ -1,0 +1,281 @@
+#include "supervisor/process/process_launcher.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "supervisor/process/child_start.h"
+#include "supervisor/process/proc.h"
+#include "supervisor/process/system_error.h"
+
+namespace berth::process {
+namespace {
+
+using boost::asio::posix::stream_descriptor;
+using Living = std::shared_ptr<std::unordered_set<pid_t>>;
+
+// Cuts what a child writes to its notify pipe into lines. The child is not trusted: a line that is
+// too long is dropped, and after kMostLines nothing more is heard.
+class NotifyLines {
+ public:
+  static constexpr std::size_t kMostBytes = 256;
+  static constexpr std::size_t kMostLines = 1024;
+
+  // Calls `line` for every line that `bytes` completes.
+  template <typename Line>
+  void feed(std::string_view bytes, Line line) {
+    for (const char c : bytes) {
+      if (c != '\n') {
+        if (partial_.size() < kMostBytes) {
+          partial_ += c;
+        } else {
+          too_long_ = true;
+        }
+        continue;
+      }
+      if (count_ < kMostLines && !too_long_) {
+        ++count_;
+        line(std::string_view(partial_));
+      }
+      partial_.clear();
+      too_long_ = false;
+    }
+  }
+  [[nodiscard]] bool full() const { return count_ >= kMostLines; }
+
+ private:
+  std::string partial_;
+  bool too_long_ = false;
+  std::size_t count_ = 0;
+};
+
+core::ExitStatus to_exit_status(const siginfo_t& info) {
+  if (info.si_code == CLD_EXITED) return core::Exited{info.si_status};
+  return core::Signalled{info.si_status, info.si_code == CLD_DUMPED};
+}
+
+// One process from its start until it is reaped. Kept alive by its own pending waits, so that it
+// is reaped also when its ChildProcess is gone. Core strand only.
+class Watch : public std::enable_shared_from_this<Watch> {
+ public:
+  struct Parts {
+    StartedChild child;
+    UniqueFd stdin_write;
+    UniqueFd notify_read;
+  };
+
+  Watch(boost::asio::io_context& io, Parts parts, ChildObserver& observer, Living living)
+      : pid_(parts.child.pid),
+        pidfd_(io, parts.child.pidfd.release()),
+        notify_(io, parts.notify_read.release()),
+        stdin_(std::move(parts.stdin_write)),
+        observer_(&observer),
+        living_(std::move(living)) {
+    living_->insert(pid_);
+  }
+
+  void start() {
+    wait_for_exit();
+    wait_for_notify();
+  }
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  void close_stdin() { stdin_.reset(); }
+  void signal_group(int signal) const {
+    // Until it is reaped the number belongs to this process, even when it has ended.
+    if (!reaped_) ::kill(-pid_, signal);
+  }
+  void abandon() {
+    observer_ = nullptr;
+    signal_group(SIGKILL);
+  }
+
+ private:
+  void wait_for_exit() {
+    pidfd_.async_wait(stream_descriptor::wait_read,
+                      [self = shared_from_this()](const boost::system::error_code& error) {
+                        if (!error) self->on_pidfd();
+                      });
+  }
+
+  void wait_for_notify() {
+    notify_.async_wait(stream_descriptor::wait_read,
+                       [self = shared_from_this()](const boost::system::error_code& error) {
+                         if (error || !self->notify_.is_open()) return;
+                         if (self->read_notify()) self->wait_for_notify();
+                       });
+  }
+
+  // Reads what is there, within a bound. False when nothing more will come.
+  bool read_notify() {
+    std::array<char, 4096> part{};
+    const ssize_t got = ::read(notify_.native_handle(), part.data(), part.size());
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    lines_.feed(std::string_view(part.data(), static_cast<std::size_t>(got)),
+                [this](std::string_view line) {
+                  if (observer_ != nullptr) observer_->on_notify(line);
+                });
+    if (got > 0 && !lines_.full()) return true;
+    notify_.close();
+    return false;
+  }
+
+  void on_pidfd() {
+    const auto id = static_cast<id_t>(pidfd_.native_handle());
+    siginfo_t info{};
+    // Looked at first and reaped afterwards: as long as the process is not reaped its number
+    // cannot be given to another group, so that the kill cannot hit a stranger.
+    const int peeked = ::waitid(P_PIDFD, id, &info, WEXITED | WNOHANG | WNOWAIT);
+    if (peeked == 0 && info.si_pid == 0) {
+      wait_for_exit();
+      return;
+    }
+    core::ExitStatus status = core::UnknownExit{};
+    if (peeked == 0) {
+      ::kill(-pid_, SIGKILL);
+      info = {};
+      if (::waitid(P_PIDFD, id, &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0) {
+        status = to_exit_status(info);
+      }
+    }
+    reaped_ = true;
+    living_->erase(pid_);
+    boost::system::error_code ignored;
+    pidfd_.close(ignored);
+    stdin_.reset();
+    // What it said before it ended. A pipe holds 64 KiB.
+    constexpr int kMostReads = 16;
+    for (int i = 0; i < kMostReads && notify_.is_open(); ++i) {
+      if (!read_notify()) break;
+    }
+    if (notify_.is_open()) notify_.close(ignored);
+    if (ChildObserver* observer = std::exchange(observer_, nullptr)) observer->on_exit(status);
+  }
+
+  pid_t pid_;
+  stream_descriptor pidfd_;
+  stream_descriptor notify_;
+  UniqueFd stdin_;
+  ChildObserver* observer_;  // null once told, or abandoned
+  Living living_;
+  NotifyLines lines_;
+  bool reaped_ = false;
+};
+
+class RealChild : public ChildProcess {
+ public:
+  RealChild(std::shared_ptr<Watch> watch, std::uint64_t start_ticks)
+      : watch_(std::move(watch)), pid_(watch_->pid()), start_ticks_(start_ticks) {}
+  RealChild(const RealChild&) = delete;
+  RealChild& operator=(const RealChild&) = delete;
+  ~RealChild() override { watch_->abandon(); }
+
+  [[nodiscard]] pid_t pid() const override { return pid_; }
+  [[nodiscard]] std::uint64_t start_ticks() const override { return start_ticks_; }
+  void signal_group(int signal) override { watch_->signal_group(signal); }
+  void close_stdin() override { watch_->close_stdin(); }
+
+ private:
+  std::shared_ptr<Watch> watch_;
+  pid_t pid_;
+  std::uint64_t start_ticks_;
+};
+
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return fail(Reason::kLoadFailed, "pipe: " + errno_text(errno));
+  }
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+// Moves an fd above those that the child's own will be.
+Result<UniqueFd> lifted(UniqueFd fd) {
+  constexpr int kFirstFree = 10;
+  UniqueFd high(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirstFree));
+  if (!high) return fail(Reason::kLoadFailed, "fcntl(F_DUPFD): " + errno_text(errno));
+  return high;
+}
+
+std::vector<char*> c_strings(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
+  for (std::string& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+RealLauncher::RealLauncher(boost::asio::io_context& io, LauncherOptions options)
+    : io_(io), options_(options), living_(std::make_shared<std::unordered_set<pid_t>>()) {}
+
+Result<std::unique_ptr<ChildProcess>> RealLauncher::launch(LaunchSpec spec,
+                                                           ChildObserver& observer) {
+  if (::gettid() != ::getpid()) {
+    return fail(Reason::kInternal,
+                "launch() was called off the main thread: the child would die with that thread.");
+  }
+  if (spec.program.empty() || spec.program.front() != '/') {
+    return fail(Reason::kLoadFailed, "execve " + spec.program + ": the path is not absolute.");
+  }
+  if (!spec.output) spec.output.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (!spec.output) return fail(Reason::kLoadFailed, "open /dev/null: " + errno_text(errno));
+
+  auto stdin_pipe = make_pipe();
+  if (!stdin_pipe) return fail(std::move(stdin_pipe).error());
+  auto notify_pipe = make_pipe();
+  if (!notify_pipe) return fail(std::move(notify_pipe).error());
+  if (::fcntl(notify_pipe->read.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return fail(Reason::kLoadFailed, "fcntl(O_NONBLOCK): " + errno_text(errno));
+  }
+  const auto child_stdin = lifted(std::move(stdin_pipe->read));
+  if (!child_stdin) return fail(child_stdin.error());
+  const auto child_output = lifted(std::move(spec.output));
+  if (!child_output) return fail(child_output.error());
+  const auto child_notify = lifted(std::move(notify_pipe->write));
+  if (!child_notify) return fail(child_notify.error());
+
+  const std::vector<char*> argv = c_strings(spec.argv);
+  const std::vector<char*> environment = c_strings(spec.environment);
+  ChildPlan plan;
+  plan.program = spec.program.c_str();
+  plan.argv = argv.data();
+  plan.environment = environment.data();
+  plan.directory = spec.directory.empty() ? "/" : spec.directory.c_str();
+  plan.stdin_fd = child_stdin->get();
+  plan.output_fd = child_output->get();
+  plan.notify_fd = child_notify->get();
+  plan.oom_score_adj = spec.oom_score_adj;
+  plan.nice = spec.nice;
+  plan.use_clone3 = options_.use_clone3;
+  auto child = start_child(plan, options_.exec_wait);
+  if (!child) return fail(std::move(child).error());
+
+  const auto stat = read_stat(child->pid);
+  auto watch = std::make_shared<Watch>(
+      io_,
+      Watch::Parts{std::move(*child), std::move(stdin_pipe->write), std::move(notify_pipe->read)},
+      observer, living_);
+  watch->start();
+  return std::make_unique<RealChild>(std::move(watch), stat ? stat->start_ticks : 0);
+}
+
+}  // namespace berth::process
