@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,22 +19,50 @@ class Catalog {
   Catalog() = default;
   explicit Catalog(std::vector<std::shared_ptr<const Model>> models);
 
-  // The model of that name or alias. Errors: kUnknownModel with up to three near names.
+  // The model of that name, else of that alias. Errors: kUnknownModel with up to three near names.
   [[nodiscard]] Result<std::shared_ptr<const Model>> find(std::string_view name) const;
   // By name.
   [[nodiscard]] const std::vector<std::shared_ptr<const Model>>& models() const { return models_; }
 
  private:
+  // A name or an alias; names come before aliases. The text lives in the model.
+  struct Entry {
+    std::string_view name;
+    std::size_t model = 0;
+  };
+
   std::vector<std::shared_ptr<const Model>> models_;
+  std::vector<Entry> names_;    // sorted
+  std::vector<Entry> aliases_;  // sorted
 };
 
-// Reads the model directories and the configured paths, and the header of every file. Blocks on the
-// file system: run it on the pool. Broken files become models with a `problem`; unreadable
-// directories are reported in `problems`.
+// What a scan found.
 struct ScanResult {
   Catalog catalog;
+  // For an operator, one sentence each: directories that cannot be read, files that are not used
+  // because another one has their name, aliases that are taken.
   std::vector<std::string> problems;
+  // Projector and adapter files, which are no models of their own and are not listed.
+  std::size_t left_out = 0;
+  // Of the files as they were read: another one than stat_stamp() gives when something changed.
+  std::uint64_t stamp = 0;
 };
-ScanResult scan(const Config& config);
+
+// Entries of one model directory, with those of its sub-directories, that a scan looks at.
+inline constexpr std::size_t kMaxDirectoryEntries = 10'000;
+
+// Reads the model directories and the configured paths, and the header of every file. Blocks on the
+// file system: run it on the pool. Broken files become models with a `problem`. With the `previous`
+// catalogue the headers of files that did not change are not read again.
+ScanResult scan(const Config& config, const Catalog* previous = nullptr);
+
+// A number that changes when a model directory or a file of the catalogue changes (L23). Blocks on
+// the file system: run it on the pool, every 30 s, and scan when it is not ScanResult::stamp.
+std::uint64_t stat_stamp(const Config& config, const Catalog& catalog);
+
+// The window that a model is served with: the configured one, else what it declares (4096 where it
+// does not say), at most `auto_context_max`. Tokens.
+std::uint32_t served_context(const ModelSettings& settings, std::uint32_t declared,
+                             std::uint32_t auto_context_max);
 
 }  // namespace berth::catalog

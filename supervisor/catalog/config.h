@@ -1,8 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,8 +15,10 @@ namespace berth::catalog {
 
 // [server]. Paths are absolute after reading.
 struct ServerConfig {
-  std::vector<std::string> grpc;  // "unix:/path" or "HOST:PORT"
-  std::string http;               // "HOST:PORT"; empty: off
+  // "unix:/path", at least one. Network addresses are in Config::ignored until authentication
+  // exists.
+  std::vector<std::string> grpc;
+  std::string http;  // "HOST:PORT"; empty: off
   std::string state_dir;
   std::string run_dir;
   std::string bank_dir;  // "auto" or a path
@@ -61,19 +63,20 @@ struct Config {
 
 // One thing that is wrong with a config file.
 struct ConfigProblem {
-  std::string file;
-  std::uint32_t line = 0;
-  std::string key;
-  std::string message;  // what was expected, and the nearest known key
+  std::string file;        // as it was named; empty: not of a file
+  std::uint32_t line = 0;  // 0: of the file as a whole
+  std::string key;         // dotted; empty: not of a setting
+  std::string message;     // what was expected, and the nearest known key
 
   // FILE:LINE: key: message
   [[nodiscard]] std::string to_string() const;
 };
 
-// What reading gives: a configuration, or all that is wrong with it (at most 50 problems).
+// What reading gives: a configuration, or all that is wrong with it.
 struct ConfigResult {
   std::optional<Config> config;
-  std::vector<ConfigProblem> problems;
+  std::vector<ConfigProblem> problems;  // by line, at most 50
+  std::size_t problems_left_out = 0;    // beyond those
 };
 
 // Reads and checks a file. Blocks on the file system; touches nothing else. Relative paths are
@@ -89,5 +92,9 @@ ConfigResult demo_config(const std::string& dir);
 
 // "/etc/berth/berth.toml", or BERTH_CONFIG.
 std::string default_config_path();
+
+// The settings that a model is loaded with: its own, else [defaults], else the built-in ones. Every
+// path that loads a model gets them from here (scan() puts them into Model::settings).
+ModelSettings effective_settings(const Config& config, std::string_view name);
 
 }  // namespace berth::catalog

@@ -55,9 +55,14 @@ struct Model {
   std::uint64_t file_bytes = 0;
   std::string quantization;
   std::uint32_t declared_context = 0;  // tokens; 0: not said
+  bool has_chat_template = false;
   bool can_chat = false;
   bool can_embed = false;
   WallTime modified{};
+  std::uint64_t header_hash = 0;  // of the first shard (L19); 0: the header could not be read
+  // Another one when any of the files is another one: inode, size, time. 0: not known. For this
+  // process only.
+  std::uint64_t file_stamp = 0;
 
   // Why it cannot be used, one sentence; empty: it can be.
   std::string problem;
