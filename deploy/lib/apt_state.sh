@@ -46,7 +46,7 @@ source_options() {
 write_apt_state() {
   local components=$1 architecture entry name number=0 sources
   architecture=$(dpkg --print-architecture)
-  sources=$(debian_sources)
+  sources=$(debian_sources) || die "apt cannot read its own configuration (the lines above are apt's)."
   if [ -z "$sources" ]; then
     # The lists may just not be there yet, as in a fresh container.
     step "reading the package lists" apt_update || {

@@ -55,9 +55,9 @@ prefix_state() {
 
 # publish_prefix: puts $PREFIX.new in the place of $PREFIX. What runs from the old one keeps its open files.
 publish_prefix() {
-  rm -rf "$PREFIX.old"
-  if [ -e "$PREFIX" ]; then mv -T "$PREFIX" "$PREFIX.old"; fi
-  mv -T "$PREFIX.new" "$PREFIX"
+  rm -rf "$PREFIX.old" || return 1
+  if [ -e "$PREFIX" ]; then mv -T "$PREFIX" "$PREFIX.old" || return 1; fi
+  mv -T "$PREFIX.new" "$PREFIX" || return 1
   rm -rf "$PREFIX.old"
 }
 
@@ -96,10 +96,13 @@ compare_with_lock() {
   fi
 }
 
-# older_than_lock: whether the prefix has an older libllama or ggml than the lock asks for.
+lock_digest() { sha256sum <"$LOCK" | cut -d' ' -f1; }
+
+# older_than_lock: whether the prefix has an older libllama or ggml than the lock asks for. Only a lock that is
+# new to the prefix is looked at, as the mirror may have nothing newer.
 older_than_lock() {
   local name have want
-  [ -e "$LOCK" ] && [ -e "$PREFIX/berth-packages.txt" ] || return 1
+  [ -e "$LOCK" ] && [ "$(stamp_value "$PREFIX" lock)" != "$(lock_digest)" ] || return 1
   for name in libllama0 libggml0; do
     have=$(awk -v name="$name" '$1 == name { print $2 }' "$PREFIX/berth-packages.txt")
     want=$(awk -v name="$name" '$1 == name { print $2 }' "$LOCK")
@@ -122,19 +125,34 @@ write_lock() {
   rm -f "$merged"
 }
 
+NETWORK_HINT="Check the network, the proxy settings and the mirror in /etc/apt, then run this again."
+
+# index_hint: what to do about the last lines of the log.
+index_hint() {
+  case $(tail -n 15 "$STEP_LOG") in
+    *NO_PUBKEY* | *EXPKEYSIG*)
+      printf 'The keys of the archive are not up to date: apt-get install debian-archive-keyring brings them.'
+      ;;
+    *"is expired"*)
+      printf 'The mirror is out of date: use another one. If it is frozen on purpose (a snapshot), say so to apt: '
+      printf 'Acquire::Check-Valid-Until "false"; in a file in /etc/apt/apt.conf.d.'
+      ;;
+    *) printf '%s' "$NETWORK_HINT" ;;
+  esac
+}
+
 # make_prefix SETS: resolves, downloads, unpacks and publishes.
 make_prefix() {
-  local sets=$1 set components=main packages=() network_hint
-  network_hint="Check the network, the proxy settings and the mirror in /etc/apt, then run this again."
+  local sets=$1 set components=main packages=()
   for set in $sets; do
     mapfile -t -O "${#packages[@]}" packages < <(package_set "$PACKAGES" "$set")
     if [ "$set" = cuda ]; then components="main contrib non-free"; fi
   done
+  mkdir -p "$(dirname "$PREFIX")" || die "the directory for $PREFIX cannot be made." "Choose another place with --prefix."
   write_apt_state "$components"
   step "reading the package index of Debian $PREFIX_SUITE" prefix_apt apt-get update || {
     log_tail
-    die "the package index of Debian $PREFIX_SUITE could not be read; $PREFIX was not changed." "$network_hint" \
-      "If apt says NO_PUBKEY: apt-get install debian-archive-keyring brings the current keys of the archive."
+    die "the package index of Debian $PREFIX_SUITE could not be read; $PREFIX was not changed." "$(index_hint)"
   }
   step "resolving ${packages[*]}" resolve_packages "${packages[@]}" || {
     log_tail
@@ -144,15 +162,14 @@ make_prefix() {
   if [ -n "$UPDATE_LOCK" ]; then write_lock; else compare_with_lock; fi
   step "downloading $(wc -l <"$CACHE/apt/closure") packages" download_packages "${packages[@]}" || {
     log_tail
-    die "the packages could not be downloaded; $PREFIX was not changed." "$network_hint"
+    die "the packages could not be downloaded; $PREFIX was not changed." "$NETWORK_HINT"
   }
-  mkdir -p "$(dirname "$PREFIX")"
-  step "unpacking into $PREFIX" "$HERE/lib/unpack_prefix" "$PREFIX" "$CACHE" "$sets" || {
+  step "unpacking into $PREFIX" "$HERE/lib/unpack_prefix" "$PREFIX" "$CACHE" "$sets" "$LOCK" || {
     rm -rf "$PREFIX.new"
     log_tail
     die "the packages could not be unpacked; $PREFIX was not changed." \
       "Is there room? $(df -h --output=avail "$(dirname "$PREFIX")" | tail -n 1 | tr -d ' ') are free; the software Vulkan device takes 450 MB."
   }
-  publish_prefix
+  publish_prefix || die "the new prefix could not be moved from $PREFIX.new to $PREFIX." "Run this again: it recovers."
   prefix_apt apt-get -qq autoclean >>"$STEP_LOG" 2>&1 || true
 }

@@ -36,7 +36,7 @@ seconds_since() {
 
 log_tail() {
   [ -f "$STEP_LOG" ] || return 0
-  tail -n "${1:-15}" "$STEP_LOG" | sed "s/^/$PROGRAM: | /" >&2
+  tail -n "${1:-15}" "$STEP_LOG" | sed "s/^/  | /" >&2
   printf '%s:   %s\n' "$PROGRAM" "The full output is in $STEP_LOG." >&2
 }
 
