@@ -31,6 +31,9 @@ struct ServerState {
   std::function<Duration()> loop_lag;
   // Proportional set size of a process, bytes; 0: unknown. Any thread; reads /proc.
   std::function<std::uint64_t(pid_t)> process_memory;
+  // Calls back once on the core strand when a file descriptor is readable; dropping the timer ends
+  // the wait. Core strand; the descriptor must outlive the wait.
+  std::function<Timer(int fd, std::function<void()>)> on_readable;
   // Runs something that blocks on the pool. Any thread.
   std::function<void(std::function<void()>)> run_blocking;
 };

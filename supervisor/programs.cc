@@ -1,0 +1,40 @@
+#include "supervisor/programs.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace berth {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path own_directory() {
+  std::error_code failed;
+  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
+  return failed ? fs::path() : self.parent_path();
+}
+
+}  // namespace
+
+std::string worker_program() {
+  // Before any other thread: nothing changes the environment meanwhile.
+  if (const char* chosen = std::getenv("BERTH_WORKER")) {  // NOLINT(concurrency-mt-unsafe)
+    return chosen;
+  }
+  const fs::path bin = own_directory();
+  for (const fs::path& candidate : {bin / "berth-worker", bin / "../libexec/berth/berth-worker"}) {
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate.lexically_normal().string();
+  }
+  return {};
+}
+
+std::string shared_file(const std::string& name) {
+  const fs::path file = own_directory() / "../share/berth" / name;
+  if (::access(file.c_str(), R_OK) == 0) return file.lexically_normal().string();
+  return {};
+}
+
+}  // namespace berth

@@ -1,0 +1,77 @@
+#include "supervisor/worker_command.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace berth {
+namespace {
+
+constexpr std::string_view kFolder = "/workers";
+constexpr std::size_t kIdCharacters = 12;  // the last group of a UUID: 48 random bits
+
+// Device drivers and libllama are configured through these; an operator sets them in the unit.
+constexpr std::array<std::string_view, 11> kHandedOn = {
+    "CUDA_", "GGML_", "NVIDIA_", "VK_", "HIP_", "ROCR_", "HSA_", "MESA_", "LP_", "LIBGL_", "OMP_"};
+
+bool handed_on(std::string_view variable) {
+  return std::any_of(kHandedOn.begin(), kHandedOn.end(),
+                     [&](std::string_view prefix) { return variable.starts_with(prefix); });
+}
+
+}  // namespace
+
+std::string worker_directory(const std::string& run_dir) {
+  return run_dir + std::string(kFolder);
+}
+
+std::string worker_socket(const std::string& run_dir, const Uuid& instance) {
+  const std::string id = instance.to_string();
+  return worker_directory(run_dir) + "/" + id.substr(id.size() - kIdCharacters) + ".sock";
+}
+
+std::size_t worker_socket_suffix_bytes() {
+  return worker_socket("", Uuid()).size();
+}
+
+std::vector<std::string> worker_arguments(const std::string& program, const catalog::Model& model,
+                                          const Uuid& instance, const std::string& socket) {
+  const catalog::ModelSettings& settings = model.settings;
+  std::vector<std::string> argv = {program,
+                                   "--model",
+                                   model.path,
+                                   "--socket",
+                                   socket,
+                                   "--instance",
+                                   instance.to_string(),
+                                   "--context",
+                                   std::to_string(model.served_context),
+                                   "--sequences",
+                                   std::to_string(settings.sequences),
+                                   "--kv-type",
+                                   settings.kv_type,
+                                   "--flash-attention",
+                                   settings.flash_attention};
+  const auto add = [&argv](std::string name, std::string value) {
+    argv.push_back(std::move(name));
+    argv.push_back(std::move(value));
+  };
+  if (settings.threads != 0) add("--threads", std::to_string(settings.threads));
+  if (settings.batch != 0) add("--batch", std::to_string(settings.batch));
+  if (!settings.chat_template.empty()) add("--chat-template", settings.chat_template);
+  add("--notify-fd", "3");
+  argv.emplace_back("--parent-stdin");
+  return argv;
+}
+
+std::vector<std::string> worker_environment(const std::vector<std::string>& environment) {
+  std::vector<std::string> kept = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "GGML_NO_BACKTRACE=1"};
+  for (const std::string& variable : environment) {
+    if (handed_on(variable) && !variable.starts_with("GGML_NO_BACKTRACE=")) {
+      kept.push_back(variable);
+    }
+  }
+  return kept;
+}
+
+}  // namespace berth

@@ -1,0 +1,76 @@
+#include "supervisor/rpc/error_detail.h"
+
+#include <gtest/gtest.h>
+
+namespace berth::rpc {
+namespace {
+
+Error whole() {
+  FailureEvidence failure;
+  failure.id = "0190";
+  failure.failure_class = "permanent";
+  failure.reason = "unknown architecture";
+  failure.since_unix_ms = 5;
+  failure.exit_code = 1;
+  failure.log_tail = {"line"};
+  failure.command = {"berth-worker"};
+  ErrorExtras extras;
+  extras.param = "model";
+  extras.retry_after_seconds = 2.5;
+  extras.suggestions = {"demo"};
+  extras.needed = 10;
+  extras.limit = 5;
+  extras.failure = failure;
+  extras.holder = HolderInfo{"other", "loading", 7};
+  return Error(Reason::kLoadFailed, "It failed.", extras);
+}
+
+TEST(ErrorDetail, T1_AnErrorKeepsItsCauseOnTheWire) {
+  const v1::ErrorDetail detail = to_proto(whole(), "r-1", Audience::kAdmin);
+  EXPECT_EQ(detail.request_id(), "r-1");
+  const Error back = from_status(to_status(whole()), detail.SerializeAsString());
+  EXPECT_EQ(back.reason, Reason::kLoadFailed);
+  EXPECT_EQ(back.message, "It failed.");
+  ASSERT_TRUE(back.extras);
+  EXPECT_EQ(back.extras->param, "model");
+  EXPECT_EQ(back.extras->retry_after_seconds, 2.5);
+  EXPECT_EQ(back.extras->suggestions, std::vector<std::string>{"demo"});
+  EXPECT_EQ(back.extras->needed, 10U);
+  EXPECT_EQ(back.extras->limit, 5U);
+  ASSERT_TRUE(back.extras->failure);
+  EXPECT_EQ(back.extras->failure->failure_class, "permanent");
+  EXPECT_EQ(back.extras->failure->exit_code, 1);
+  EXPECT_EQ(back.extras->failure->log_tail, std::vector<std::string>{"line"});
+  ASSERT_TRUE(back.extras->holder);
+  EXPECT_EQ(back.extras->holder->state, "loading");
+}
+
+TEST(ErrorDetail, LogAndCommandAreForAdmins) {
+  const v1::ErrorDetail detail = to_proto(whole(), "", Audience::kClient);
+  EXPECT_EQ(detail.failure().log_tail_size(), 0);
+  EXPECT_EQ(detail.failure().command_size(), 0);
+  EXPECT_EQ(detail.failure().reason(), "unknown architecture");
+}
+
+TEST(ErrorDetail, AStatusWithoutATrailerStillMeansSomething) {
+  const grpc::Status gone(grpc::StatusCode::UNAVAILABLE, "Socket closed");
+  EXPECT_EQ(from_status(gone, "").reason, Reason::kWorkerDied);
+  EXPECT_EQ(from_status(gone, "not a message \xff").reason, Reason::kWorkerDied);
+  EXPECT_EQ(from_status({grpc::StatusCode::DEADLINE_EXCEEDED, ""}, "").reason, Reason::kDeadline);
+}
+
+TEST(ErrorDetail, EveryReasonHasTheStatusOfTheTable) {
+  EXPECT_EQ(to_status(Error(Reason::kUnknownModel, "")).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(to_status(Error(Reason::kWindowExceeded, "")).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(to_status(Error(Reason::kQueueFull, "")).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(to_status(Error(Reason::kConflict, "")).error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(to_status(Error(Reason::kShuttingDown, "")).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(to_status(Error(Reason::kWorkerDied, "")).error_code(), grpc::StatusCode::INTERNAL);
+}
+
+}  // namespace
+}  // namespace berth::rpc
