@@ -48,8 +48,10 @@ class Lease {
 
 // How far a claim is. `fraction` and ETA are those of the load as a whole.
 struct ClaimProgress {
-  std::optional<std::uint32_t> queue_position;  // 1 = next; absent: loading
-  std::string phase;                            // while loading
+  std::optional<std::uint32_t> queue_position;  // 1 = next; absent: not ready yet
+  // What the load does: starting | weights | context | warmup; what it waits for before it begins:
+  // stopping (the model's last process is still going) | back_off (it died; ETA: of the wait).
+  std::string phase;
   float fraction = 0;
   std::optional<std::chrono::milliseconds> eta;
 };
@@ -133,6 +135,8 @@ struct Environment {
   std::function<void(const std::string& model, const Uuid& instance,
                      std::function<void(std::vector<std::string>)> done)>
       log_tail;
+  // /proc/sys/kernel/random/boot_id: with pid and start time it names a process for good.
+  std::string boot_id{};
 };
 
 struct Limits {
@@ -147,7 +151,7 @@ struct Limits {
 // has answered.
 class Residency {
  public:
-  explicit Residency(Environment environment, Limits limits = {});
+  explicit Residency(Environment environment, const Limits& limits = {});
   Residency(const Residency&) = delete;
   Residency& operator=(const Residency&) = delete;
   ~Residency();
@@ -161,13 +165,17 @@ class Residency {
                                                RequestClass request_class, SteadyTime deadline,
                                                ClaimObserver& observer);
 
-  // Stops the model's instance and answers when its process is gone. Errors: kNotFound (not
-  // resident), kConflict (requests run or wait, and not `force`), kInternal (stuck).
+  // Stops the model's instance and answers when its process is gone; a load is interrupted. With
+  // `force`, requests that run or wait end with kConflict. Requests that come later wait until the
+  // process is gone and then load the model again (T19). Errors: kNotFound (not resident),
+  // kConflict (requests run or wait, and not `force`), kInternal (stuck), kQueueFull (256 such
+  // calls wait already).
   void unload(const std::string& model, bool force,
               std::function<void(Result<UnloadOutcome>)> done);
 
   // Why the stream of a request on that instance broke: waits for the evidence of the exit, at most
-  // 1 s, and answers with kWorkerDied, kShuttingDown or kConflict (unloaded by force).
+  // 1 s, and answers with kWorkerDied, kShuttingDown or kConflict (unloaded by force). When this
+  // side ends a request, its sink gets kWorkerDied too, so that one question serves all.
   void explain_break(const std::string& instance_id, std::function<void(Error)> done);
 
   // Every instance that exists, by start.
@@ -177,7 +185,7 @@ class Residency {
 
   // Refuses new work at once; waits until every lease is back, at most `drain`, then ends the rest
   // (explain_break() says kShuttingDown) and stops every process. Answers when all are gone or
-  // stuck.
+  // stuck. A second call may shorten the first one's drain.
   void shutdown(Duration drain, std::function<void()> done);
 
  private:

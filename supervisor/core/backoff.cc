@@ -1,0 +1,19 @@
+#include "supervisor/core/backoff.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/clock.h"
+
+namespace berth::core {
+
+void RestartBackoff::on_end(bool died, Duration ready_for, SteadyTime now) {
+  if (ready_for >= kStable) *this = RestartBackoff();
+  if (!died) return;
+  // Five doublings are past the longest wait already.
+  const std::uint32_t doublings = std::min<std::uint32_t>(deaths_, 5);
+  not_before_ = now + std::min<Duration>(kFirst * (1U << doublings), kLongest);
+  ++deaths_;
+}
+
+}  // namespace berth::core

@@ -1,0 +1,57 @@
+#include "supervisor/core/failure.h"
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace berth::core {
+namespace {
+
+struct Row {
+  std::string_view name;
+  std::string_view sentence;
+};
+
+constexpr std::array kRows = {
+    Row{"permanent", "The file cannot be loaded by this version; only a change of either helps."},
+    Row{"resource", "Memory could not be allocated."},
+    Row{"oom", "The kernel killed the worker because memory ran out."},
+    Row{"crash", "The worker's program is broken or met a defect."},
+    Row{"crash_loop", "The worker died three times within two minutes."},
+    Row{"stalled", "The load made no progress any more."},
+    Row{"timeout", "The load took longer than load_timeout."},
+    Row{"launch", "The worker's process could not be started."},
+    Row{"unclassified", "The worker ended, and nothing that is known says why."},
+};
+static_assert(kRows.size() == static_cast<std::size_t>(FailureClass::kUnclassified) + 1);
+
+}  // namespace
+
+std::string_view failure_class_name(FailureClass failure_class) {
+  return kRows.at(static_cast<std::size_t>(failure_class)).name;
+}
+
+std::string_view failure_class_sentence(FailureClass failure_class) {
+  return kRows.at(static_cast<std::size_t>(failure_class)).sentence;
+}
+
+FailureClass failure_class_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
+    if (kRows.at(i).name == name) return static_cast<FailureClass>(i);
+  }
+  return FailureClass::kUnclassified;
+}
+
+std::string failure_sentence(const LoadFailure& failure) {
+  std::string text;
+  if (failure.status) text = to_string(*failure.status);
+  if (!failure.reason.empty()) {
+    if (!text.empty()) text += ": ";
+    text += failure.reason;
+  }
+  if (text.empty()) text = failure_class_sentence(failure.failure_class);
+  return text;
+}
+
+}  // namespace berth::core

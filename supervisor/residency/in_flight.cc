@@ -1,0 +1,93 @@
+#include "supervisor/residency/in_flight.h"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "common/result.h"
+#include "supervisor/rpc/worker_client.h"
+
+namespace berth::residency {
+
+// What the caller holds: the call, listed until it is dropped.
+class InFlight::Call : public rpc::GenerateCall {
+ public:
+  Call(std::shared_ptr<InFlight> list, std::uint64_t key, std::shared_ptr<rpc::GenerateCall> call)
+      : list_(std::move(list)), key_(key), call_(std::move(call)) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  ~Call() override { list_->forget(key_); }
+
+  void cancel() override { call_->cancel(); }
+  void resume() override { call_->resume(); }
+
+ private:
+  const std::shared_ptr<InFlight> list_;
+  const std::uint64_t key_;
+  const std::shared_ptr<rpc::GenerateCall> call_;
+};
+
+// Says kWorkerDied where we ended the call: whatever the RPC layer calls a cancelled call, the
+// cause is not in it.
+class InFlight::Sink : public rpc::GenerateSink {
+ public:
+  Sink(std::shared_ptr<InFlight> list, std::shared_ptr<rpc::GenerateSink> sink)
+      : list_(std::move(list)), sink_(std::move(sink)) {}
+
+  bool on_event(core::GenerateEvent event) override { return sink_->on_event(std::move(event)); }
+  void on_end(Status status) override {
+    if (!status && list_->revoked()) {
+      status = fail(Reason::kWorkerDied, "The worker was stopped.");
+    }
+    sink_->on_end(std::move(status));
+  }
+
+ private:
+  const std::shared_ptr<InFlight> list_;
+  const std::shared_ptr<rpc::GenerateSink> sink_;
+};
+
+std::unique_ptr<rpc::GenerateCall> InFlight::generate(rpc::WorkerClient& client,
+                                                      const core::GenerateRequest& request,
+                                                      SteadyTime deadline,
+                                                      std::shared_ptr<rpc::GenerateSink> sink) {
+  const std::shared_ptr<InFlight> self = shared_from_this();
+  const std::shared_ptr<rpc::GenerateCall> call =
+      client.generate(request, deadline, std::make_shared<Sink>(self, std::move(sink)));
+  std::uint64_t key = 0;
+  bool cancel = false;
+  {
+    const std::lock_guard lock(mutex_);
+    key = next_key_++;
+    calls_.emplace(key, call);
+    cancel = revoked_;
+  }
+  if (cancel) call->cancel();
+  return std::make_unique<Call>(self, key, call);
+}
+
+void InFlight::revoke() {
+  std::vector<std::shared_ptr<rpc::GenerateCall>> calls;
+  {
+    const std::lock_guard lock(mutex_);
+    revoked_ = true;
+    for (const auto& [key, weak] : calls_) {
+      if (std::shared_ptr<rpc::GenerateCall> call = weak.lock()) calls.push_back(std::move(call));
+    }
+  }
+  for (const auto& call : calls) call->cancel();
+}
+
+bool InFlight::revoked() const {
+  const std::lock_guard lock(mutex_);
+  return revoked_;
+}
+
+void InFlight::forget(std::uint64_t key) {
+  const std::lock_guard lock(mutex_);
+  calls_.erase(key);
+}
+
+}  // namespace berth::residency

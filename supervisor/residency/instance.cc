@@ -1,0 +1,458 @@
+#include "supervisor/residency/instance.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/event.h"
+#include "common/result.h"
+#include "common/uuid.h"
+#include "supervisor/core/failure.h"
+#include "supervisor/core/instance_machine.h"
+#include "supervisor/core/instance_state.h"
+#include "supervisor/core/redact.h"
+#include "supervisor/residency/evidence.h"
+#include "supervisor/store/store.h"
+
+namespace berth::residency {
+namespace {
+
+constexpr Duration kBreakWait = std::chrono::seconds(1);
+constexpr std::size_t kReasonBytes = 512;
+constexpr std::size_t kPhaseBytes = 32;
+// Of the last loads, how many are looked at for one that succeeded.
+constexpr std::size_t kLoadsLookedAt = 8;
+// A waiter is told of every further percent.
+constexpr float kProgressStep = 0.01F;
+
+std::int64_t milliseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+std::int64_t signed_bytes(std::uint64_t bytes) {
+  return static_cast<std::int64_t>(bytes);
+}
+
+}  // namespace
+
+Instance::Instance(Environment& environment, InstanceHost& host, FindInstance find,
+                   std::shared_ptr<const catalog::Model> model, const core::InstancePolicy& policy,
+                   const Uuid& id, RequestClass request_class)
+    : environment_(environment),
+      host_(host),
+      find_(std::move(find)),
+      model_(std::move(model)),
+      id_text_(id.to_string()),
+      request_class_(request_class),
+      machine_(id, policy, core::moment_of(environment.clock)),
+      progress_(environment.clock.now()) {
+  record_.id = id_text_;
+  record_.model = model_->name;
+  record_.started = machine_.created().wall;
+}
+
+Instance::~Instance() = default;
+
+void Instance::begin() {
+  put_record();
+  fetch_last_load_time();
+  arm_timer();
+  environment_.prepare_launch(model_, machine_.id(),
+                              [find = find_, id = machine_.id()](Result<PreparedLaunch> prepared) {
+                                if (const auto self = find(id)) {
+                                  self->on_prepared(std::move(prepared));
+                                }
+                              });
+}
+
+void Instance::on_prepared(Result<PreparedLaunch> prepared) {
+  if (machine_.state() != core::InstanceState::kStarting || machine_.has_process()) return;
+  if (!prepared) {
+    feed(core::NotLaunched{launch_failure(prepared.error())});
+    return;
+  }
+  socket_ = prepared->socket;
+  command_ = prepared->spec.argv;
+  Result<std::unique_ptr<process::ChildProcess>> child =
+      environment_.launcher.launch(std::move(prepared->spec), *this);
+  if (!child) {
+    feed(core::NotLaunched{launch_failure(child.error())});
+    return;
+  }
+  process_ = std::move(*child);
+  pid_ = process_->pid();
+  environment_.store.put_process(
+      {id_text_, model_->name, pid_, process_->start_ticks(), environment_.boot_id});
+  announce_start();
+  feed(core::Launched{});
+}
+
+void Instance::fetch_last_load_time() {
+  environment_.store.loads(
+      model_->name, kLoadsLookedAt,
+      [find = find_, id = machine_.id()](const Result<std::vector<store::LoadRecord>>& loads) {
+        const auto self = find(id);
+        if (!self || !loads) return;
+        const auto last = std::ranges::find_if(*loads, [](const store::LoadRecord& load) {
+          return load.ready.has_value() && load.load_ms > 0;
+        });
+        if (last != loads->end()) {
+          self->progress_.expect(std::chrono::milliseconds(last->load_ms));
+        }
+      });
+}
+
+void Instance::fetch_log_tail() {
+  environment_.log_tail(model_->name, machine_.id(),
+                        [find = find_, id = machine_.id()](std::vector<std::string> lines) {
+                          if (const auto self = find(id)) {
+                            self->log_tail_ = std::move(lines);
+                            self->feed(core::LogCollected{});
+                          }
+                        });
+}
+
+// --- what happens
+
+void Instance::stop(core::StopCause cause) {
+  feed(core::StopOrdered{cause});
+}
+
+void Instance::close(core::StopCause cause, SteadyTime until) {
+  feed(core::CloseOrdered{cause, until});
+}
+
+void Instance::grant_lease() {
+  feed(core::LeaseGranted{});
+}
+
+void Instance::lease_returned(bool client) {
+  ++served_;
+  feed(core::LeaseReturned{client});
+}
+
+void Instance::on_notify(std::string_view line) {
+  if (line == "listening") feed(core::Listening{});
+}
+
+void Instance::on_exit(core::ExitStatus status) {
+  feed(core::ProcessExited{status});
+}
+
+void Instance::on_progress(const rpc::WorkerProgress& progress) {
+  if (machine_.state() != core::InstanceState::kLoading) return;
+  const std::string phase = core::carried_text(progress.phase, kPhaseBytes);
+  const bool milestone = progress_.update(phase, progress.fraction);
+  if (milestone) {
+    environment_.events.emit_typed(
+        events::LoadProgress{.model = model_->name,
+                             .instance = id_text_,
+                             .phase = phase,
+                             .fraction = static_cast<double>(progress_.fraction())});
+  }
+  if (milestone || progress_.fraction() - told_fraction_ >= kProgressStep) {
+    told_fraction_ = progress_.fraction();
+    host_.on_instance_progress(*this);
+  }
+}
+
+void Instance::on_ready(const rpc::WorkerReady& ready) {
+  if (machine_.state() != core::InstanceState::kLoading) return;
+  ready_ = ready;
+  ready_.sequences = std::max<std::uint32_t>(ready_.sequences, 1);
+  feed(core::BecameReady{});
+}
+
+void Instance::on_load_failed(const rpc::WorkerLoadFailed& failed) {
+  feed(core::SaidLoadFailed{core::failure_class_from_name(failed.failure_class),
+                            core::carried_text(failed.reason, kReasonBytes)});
+}
+
+void Instance::on_heartbeat(const rpc::WorkerHeartbeat& /*heartbeat*/) {}
+
+void Instance::on_disconnected() {
+  feed(core::Disconnected{});
+}
+
+// --- what is done about it
+
+void Instance::feed(const core::InstanceEvent& event) {
+  const auto keep = shared_from_this();
+  const core::InstanceActions actions = machine_.apply(machine_.id(), event, now());
+  for (const core::InstanceAction action : actions) perform(action);
+  arm_timer();
+  host_.on_instance_settled(*this);
+}
+
+void Instance::perform(core::InstanceAction action) {
+  using Action = core::InstanceAction;
+  switch (action) {
+    case Action::kConnect:
+      worker_ = WorkerHandle::connect(environment_.connector, socket_, id_text_, weak_from_this());
+      break;
+    case Action::kCancelInFlight:
+      if (worker_) worker_->revoke();
+      break;
+    case Action::kTerminate:
+      process_->signal_group(SIGTERM);
+      break;
+    case Action::kKill:
+      process_->signal_group(SIGKILL);
+      break;
+    case Action::kCollectLog:
+      fetch_log_tail();
+      break;
+    case Action::kReportReady:
+      report_ready();
+      break;
+    case Action::kReportUnavailable:
+      host_.on_instance_unavailable(*this);
+      break;
+    case Action::kReportStopping:
+      environment_.events.emit_typed(
+          events::InstanceStopping{.model = model_->name,
+                                   .instance = id_text_,
+                                   .cause = std::string(stop_cause_name(machine_.cause()))});
+      tell_break_waits();
+      break;
+    case Action::kReportFailed:
+      report_failed();
+      break;
+    case Action::kReportInterrupted:
+      report_interrupted();
+      break;
+    case Action::kReportDied:
+      record_.reason = machine_.exit_status() ? core::to_string(*machine_.exit_status())
+                                              : "the worker ended its connection";
+      environment_.events.emit_typed(events::InstanceDied{
+          .model = model_->name,
+          .instance = id_text_,
+          .pid = pid_,
+          .exit = machine_.exit_status() ? core::to_string(*machine_.exit_status()) : std::string(),
+          .failed_requests = machine_.leases()});
+      break;
+    case Action::kReportExited:
+      report_exited();
+      break;
+    case Action::kReportStuck:
+      environment_.events.emit_typed(
+          events::InstanceStuck{.model = model_->name, .instance = id_text_, .pid = pid_});
+      tell_end_waits();
+      break;
+  }
+}
+
+void Instance::arm_timer() {
+  const std::optional<SteadyTime> at = machine_.wake_at(now());
+  if (at == timer_at_ && timer_.armed() == at.has_value()) return;
+  timer_.reset();
+  timer_at_ = at;
+  if (!at) return;
+  timer_ = environment_.clock.sleep_until(*at, [this] {
+    timer_at_.reset();
+    feed(core::TimePassed{});
+  });
+}
+
+void Instance::announce_start() {
+  if (std::exchange(start_announced_, true)) return;
+  environment_.events.emit_typed(events::LoadStarted{
+      .model = model_->name,
+      .instance = id_text_,
+      .pid = pid_,
+      .cause = request_class_ == RequestClass::kIdle ? "idle_work" : "request"});
+}
+
+void Instance::report_ready() {
+  for (const rpc::MemoryUse& use : ready_.memory) {
+    record_.weights_bytes += use.weights_bytes;
+    record_.kv_bytes += use.kv_bytes;
+    record_.working_bytes += use.working_bytes;
+  }
+  const core::Moment& created = machine_.created();
+  record_.ready = machine_.ready_since()->wall;
+  record_.load_ms = milliseconds(machine_.ready_since()->steady - created.steady);
+  put_record();
+  environment_.events.emit_typed(
+      events::LoadReady{.model = model_->name,
+                        .instance = id_text_,
+                        .took_ms = record_.load_ms,
+                        .window = ready_.window,
+                        .weights_bytes = signed_bytes(record_.weights_bytes),
+                        .kv_bytes = signed_bytes(record_.kv_bytes),
+                        .working_bytes = signed_bytes(record_.working_bytes)});
+  host_.on_instance_ready(*this);
+}
+
+void Instance::report_failed() {
+  announce_start();
+  const core::LoadFailure& failure = *machine_.failure();
+  record_.failure_class = core::failure_class_name(failure.failure_class);
+  record_.reason = core::failure_sentence(failure);
+  // A signal that we sent is never the cause of death (L20).
+  if (failure.status) record_.exit = core::to_string(*failure.status);
+  record_.ended = now().wall;
+  put_record();
+  environment_.events.emit_typed(events::LoadFailed{
+      .model = model_->name,
+      .instance = id_text_,
+      .record = record_.id,
+      .failure_class = record_.failure_class,
+      .reason = record_.reason,
+      .exit = record_.exit,
+      .took_ms = milliseconds(machine_.result().since.steady - machine_.created().steady)});
+  host_.on_load_failed(*this, load_failed_error(failure, facts()));
+}
+
+void Instance::report_interrupted() {
+  announce_start();
+  record_.ended = now().wall;
+  put_record();
+  environment_.events.emit_typed(
+      events::LoadInterrupted{.model = model_->name,
+                              .instance = id_text_,
+                              .cause = std::string(stop_cause_name(machine_.cause()))});
+  if (!machine_.has_process()) tell_end_waits();
+}
+
+void Instance::report_exited() {
+  environment_.store.remove_process(id_text_);
+  const std::string exit = core::to_string(*machine_.exit_status());
+  const core::InstanceResult result = machine_.result().value;
+  if (result == core::InstanceResult::kDied || result == core::InstanceResult::kStopped) {
+    record_.exit = exit;
+    record_.ended = now().wall;
+    put_record();
+  }
+  environment_.events.emit_typed(
+      events::InstanceExited{.model = model_->name,
+                             .instance = id_text_,
+                             .pid = pid_,
+                             .exit = exit,
+                             .cause = machine_.cause() == core::StopCause::kNone
+                                          ? "itself"
+                                          : std::string(stop_cause_name(machine_.cause()))});
+  tell_end_waits();
+  tell_break_waits();
+}
+
+void Instance::put_record() {
+  record_.outcome = outcome_name(machine_.result().value);
+  environment_.store.put_load(record_);
+}
+
+// --- who asks
+
+void Instance::await_end(std::function<void(Result<UnloadOutcome>)> done) {
+  end_waits_.push_back({std::move(done), environment_.clock.now()});
+  if (machine_.state() == core::InstanceState::kStuck || is_terminal(machine_.state())) {
+    tell_end_waits();
+  }
+}
+
+void Instance::tell_end_waits() {
+  for (EndWait& wait : std::exchange(end_waits_, {})) {
+    Result<UnloadOutcome> outcome =
+        fail(Reason::kInternal, "The process of " + model_->name + " (" + std::to_string(pid_) +
+                                    ") was killed and does not go.");
+    if (machine_.state() != core::InstanceState::kStuck) {
+      outcome = UnloadOutcome{
+          id_text_, machine_.exit_status().value_or(core::UnknownExit{}),
+          std::chrono::milliseconds(milliseconds(environment_.clock.now() - wait.since))};
+    }
+    environment_.clock.post(
+        [done = std::move(wait.done), outcome = std::move(outcome)] { done(outcome); });
+  }
+}
+
+void Instance::explain_break(std::function<void(Error)> done) {
+  if (std::optional<Error> known = known_break()) {
+    environment_.clock.post([done = std::move(done), error = std::move(*known)] { done(error); });
+    return;
+  }
+  const std::uint64_t key = next_break_++;
+  Timer timer = environment_.clock.sleep_for(kBreakWait, [this, key] {
+    const auto at = std::ranges::find(break_waits_, key, &BreakWait::key);
+    if (at == break_waits_.end()) return;
+    const std::function<void(Error)> asked = std::move(at->done);
+    break_waits_.erase(at);
+    asked(worker_died_error(std::nullopt, facts()));
+  });
+  break_waits_.push_back({key, std::move(done), std::move(timer)});
+}
+
+void Instance::tell_break_waits() {
+  const std::optional<Error> known = known_break();
+  if (!known) return;
+  for (BreakWait& wait : std::exchange(break_waits_, {})) {
+    environment_.clock.post([done = std::move(wait.done), error = *known] { done(error); });
+  }
+}
+
+std::optional<Error> Instance::known_break() const {
+  if (machine_.cause() != core::StopCause::kNone &&
+      machine_.state() != core::InstanceState::kClosing &&
+      machine_.result().value != core::InstanceResult::kDied) {
+    return stopped_error(machine_.cause(), facts());
+  }
+  if (machine_.exit_status()) return worker_died_error(machine_.exit_status(), facts());
+  return std::nullopt;
+}
+
+std::uint32_t Instance::free_places() const {
+  if (!machine_.takes_leases() || machine_.leases() >= ready_.sequences) return 0;
+  return ready_.sequences - machine_.leases();
+}
+
+ClaimProgress Instance::progress() const {
+  ClaimProgress progress;
+  progress.phase = progress_.phase();
+  progress.fraction = progress_.fraction();
+  progress.eta = progress_.eta(environment_.clock.now());
+  return progress;
+}
+
+InstanceSnapshot Instance::snapshot() const {
+  InstanceSnapshot snapshot;
+  const core::InstanceState state = machine_.state();
+  snapshot.id = id_text_;
+  snapshot.model = model_->name;
+  snapshot.state = info(state).name;
+  snapshot.state_since = machine_.stamped_state().since.wall;
+  snapshot.pid = pid_;
+  snapshot.started = machine_.created().wall;
+  if (state == core::InstanceState::kStarting || state == core::InstanceState::kLoading) {
+    snapshot.loading = progress();
+  }
+  snapshot.window = ready_.window;
+  snapshot.sequences = ready_.sequences;
+  snapshot.active = machine_.leases();
+  snapshot.weights_bytes = record_.weights_bytes;
+  snapshot.kv_bytes = record_.kv_bytes;
+  snapshot.working_bytes = record_.working_bytes;
+  if (const std::optional<Duration> left = machine_.ttl_left(now())) {
+    snapshot.ttl = std::chrono::milliseconds(std::max<std::int64_t>(milliseconds(*left), 0));
+  }
+  snapshot.requests_served = served_;
+  snapshot.socket = socket_;
+  snapshot.command = command_;
+  return snapshot;
+}
+
+core::Moment Instance::now() const {
+  return core::moment_of(environment_.clock);
+}
+
+InstanceFacts Instance::facts() const {
+  return {model_->name, id_text_, machine_.result().since.wall, command_, log_tail_};
+}
+
+}  // namespace berth::residency

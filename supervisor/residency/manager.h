@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/result.h"
+#include "common/uuid.h"
+#include "supervisor/catalog/model.h"
+#include "supervisor/core/backoff.h"
+#include "supervisor/core/waiters.h"
+#include "supervisor/residency/instance.h"
+#include "supervisor/residency/lease.h"
+#include "supervisor/residency/recent_ends.h"
+#include "supervisor/residency/residency.h"
+#include "supervisor/residency/waiter.h"
+
+namespace berth::residency {
+
+// One model's place in the residency: who waits for it, the instance that serves it or will, and
+// what stands against a new one. One per model that was ever asked for.
+struct Berth {
+  Berth(std::shared_ptr<const catalog::Model> for_model, std::uint32_t limit,
+        core::WaitingTotal& total)
+      : model(std::move(for_model)), queue(limit, total) {}
+
+  std::shared_ptr<const catalog::Model> model;  // as the last request knew it
+  core::WaiterQueue queue;
+  Instance* current = nullptr;  // starting to closing; the others of the model are on their way out
+  core::RestartBackoff back_off;
+  Timer back_off_timer;
+  bool report_posted = false;
+};
+
+// What Residency is made of. Core strand; every answer to a client is posted, so that no client
+// code runs in the middle of a change and anything may be called from within an answer.
+class Manager : public std::enable_shared_from_this<Manager>,
+                public LeaseOffice,
+                public InstanceHost {
+ public:
+  Manager(Environment environment, const Limits& limits);
+  Manager(const Manager&) = delete;
+  Manager& operator=(const Manager&) = delete;
+  ~Manager() override;
+
+  core::Ticket acquire(std::shared_ptr<const catalog::Model> model, RequestClass request_class,
+                       SteadyTime deadline, ClaimObserver& observer);
+  // The claim of that ticket was dropped.
+  void hang_up(core::Ticket ticket);
+  void unload(const std::string& model, bool force,
+              std::function<void(Result<UnloadOutcome>)> done);
+  void explain_break(const std::string& instance_id, std::function<void(Error)> done);
+  [[nodiscard]] std::vector<InstanceSnapshot> instances() const;
+  [[nodiscard]] std::string state_of(const std::string& model) const;
+  void shutdown(Duration drain, std::function<void()> done);
+  // No client is called any more.
+  void detach() { detached_ = true; }
+
+  void lease_returned(const std::string& model, const Uuid& instance, bool client) override;
+
+  void on_instance_ready(Instance& instance) override;
+  void on_instance_unavailable(Instance& instance) override;
+  void on_instance_progress(Instance& instance) override;
+  void on_load_failed(Instance& instance, const Error& error) override;
+  void on_instance_settled(Instance& instance) override;
+
+ private:
+  using Answer = std::variant<Lease, Error>;
+
+  Berth& berth_of(const std::shared_ptr<const catalog::Model>& model);
+  [[nodiscard]] std::shared_ptr<Instance> find(const std::string& model, const Uuid& id) const;
+  // The model's instance that is on its way out and still there; the newest.
+  [[nodiscard]] Instance* leaving(const std::string& model) const;
+  // What stands against the request at once.
+  [[nodiscard]] std::optional<Error> refusal(const Waiter& waiter,
+                                             const catalog::Model& model) const;
+  [[nodiscard]] std::optional<Error> enqueue(Berth& berth, core::Ticket ticket);
+  void answer(core::Ticket ticket, Answer answer);
+  void deliver(core::Ticket ticket);
+  void on_deadline(core::Ticket ticket);
+  void refuse_waiters(Berth& berth, const Error& error);
+
+  void start_if_wanted(Berth& berth);
+  void start(Berth& berth, RequestClass request_class);
+  void serve(Berth& berth);
+  Lease grant(Instance& instance, const Waiter& waiter);
+  void report_soon(Berth& berth);
+  void report(const std::string& model);
+  [[nodiscard]] ClaimProgress progress_of(const Berth& berth, core::Ticket ticket) const;
+  void finish_shutdown();
+
+  Environment environment_;
+  const Limits limits_;
+  core::WaitingTotal total_;
+  bool detached_ = false;
+  core::Ticket next_ticket_ = 1;
+  std::unordered_map<core::Ticket, Waiter> waiters_;
+  std::map<std::string, Berth> berths_;
+  std::map<Uuid, std::shared_ptr<Instance>> instances_;
+  RecentEnds recent_ends_;
+
+  std::optional<SteadyTime> drain_until_;  // since shutdown() was called
+  std::vector<std::function<void()>> shutdown_done_;
+};
+
+}  // namespace berth::residency

@@ -1,0 +1,63 @@
+#include "supervisor/residency/residency.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/result.h"
+#include "supervisor/core/waiters.h"
+#include "supervisor/residency/claim.h"
+#include "supervisor/residency/manager.h"
+
+namespace berth::residency {
+
+// A manager of its own life, because answers and leases refer to it weakly.
+class Residency::Impl {
+ public:
+  Impl(Environment environment, const Limits& limits)
+      : manager(std::make_shared<Manager>(std::move(environment), limits)) {}
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() { manager->detach(); }
+
+  const std::shared_ptr<Manager> manager;
+};
+
+Residency::Residency(Environment environment, const Limits& limits)
+    : impl_(std::make_unique<Impl>(std::move(environment), limits)) {}
+
+Residency::~Residency() = default;
+
+std::unique_ptr<Claim> Residency::acquire(std::shared_ptr<const catalog::Model> model,
+                                          RequestClass request_class, SteadyTime deadline,
+                                          ClaimObserver& observer) {
+  const std::shared_ptr<Manager>& manager = impl_->manager;
+  const core::Ticket ticket = manager->acquire(std::move(model), request_class, deadline, observer);
+  return std::make_unique<TicketClaim>(manager, ticket);
+}
+
+void Residency::unload(const std::string& model, bool force,
+                       std::function<void(Result<UnloadOutcome>)> done) {
+  impl_->manager->unload(model, force, std::move(done));
+}
+
+void Residency::explain_break(const std::string& instance_id, std::function<void(Error)> done) {
+  impl_->manager->explain_break(instance_id, std::move(done));
+}
+
+std::vector<InstanceSnapshot> Residency::instances() const {
+  return impl_->manager->instances();
+}
+
+std::string Residency::state_of(const std::string& model) const {
+  return impl_->manager->state_of(model);
+}
+
+void Residency::shutdown(Duration drain, std::function<void()> done) {
+  impl_->manager->shutdown(drain, std::move(done));
+}
+
+}  // namespace berth::residency

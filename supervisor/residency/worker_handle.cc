@@ -1,0 +1,54 @@
+#include "supervisor/residency/worker_handle.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "supervisor/residency/in_flight.h"
+#include "supervisor/rpc/worker_client.h"
+
+namespace berth::residency {
+
+WorkerHandle::WorkerHandle(std::weak_ptr<rpc::WorkerObserver> instance)
+    : instance_(std::move(instance)), in_flight_(std::make_shared<InFlight>()) {}
+
+std::shared_ptr<WorkerHandle> WorkerHandle::connect(rpc::WorkerConnector& connector,
+                                                    const std::string& socket,
+                                                    const std::string& instance_id,
+                                                    std::weak_ptr<rpc::WorkerObserver> instance) {
+  const std::shared_ptr<WorkerHandle> handle(new WorkerHandle(std::move(instance)));
+  handle->client_ = connector.connect(socket, instance_id, *handle);
+  return handle;
+}
+
+std::unique_ptr<rpc::GenerateCall> WorkerHandle::generate(const core::GenerateRequest& request,
+                                                          SteadyTime deadline,
+                                                          std::shared_ptr<rpc::GenerateSink> sink) {
+  return in_flight_->generate(*client_, request, deadline, std::move(sink));
+}
+
+void WorkerHandle::cancel_load() {
+  client_->cancel_load();
+}
+
+void WorkerHandle::revoke() {
+  in_flight_->revoke();
+}
+
+void WorkerHandle::on_progress(const rpc::WorkerProgress& progress) {
+  if (const auto instance = instance_.lock()) instance->on_progress(progress);
+}
+void WorkerHandle::on_ready(const rpc::WorkerReady& ready) {
+  if (const auto instance = instance_.lock()) instance->on_ready(ready);
+}
+void WorkerHandle::on_load_failed(const rpc::WorkerLoadFailed& failed) {
+  if (const auto instance = instance_.lock()) instance->on_load_failed(failed);
+}
+void WorkerHandle::on_heartbeat(const rpc::WorkerHeartbeat& heartbeat) {
+  if (const auto instance = instance_.lock()) instance->on_heartbeat(heartbeat);
+}
+void WorkerHandle::on_disconnected() {
+  if (const auto instance = instance_.lock()) instance->on_disconnected();
+}
+
+}  // namespace berth::residency
