@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "supervisor/admin/event_hub.h"
 #include "supervisor/catalog/config.h"
+#include "supervisor/process/async.h"
 #include "supervisor/residency/services.h"
 #include "supervisor/store/store.h"
 
@@ -31,11 +32,8 @@ struct ServerState {
   std::function<Duration()> loop_lag;
   // Proportional set size of a process, bytes; 0: unknown. Any thread; reads /proc.
   std::function<std::uint64_t(pid_t)> process_memory;
-  // Calls back once on the core strand when a file descriptor is readable; dropping the timer ends
-  // the wait. Core strand; the descriptor must outlive the wait.
-  std::function<Timer(int fd, std::function<void()>)> on_readable;
-  // Runs something that blocks on the pool. Any thread.
-  std::function<void(std::function<void()>)> run_blocking;
+  process::OnReadable on_readable;
+  process::RunBlocking run_blocking;
 };
 
 }  // namespace berth::admin

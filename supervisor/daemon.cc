@@ -1,0 +1,475 @@
+#include "supervisor/daemon.h"
+
+#include <grp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/log.h"
+#include "common/sd_notify.h"
+#include "common/uuid.h"
+#include "common/version.h"
+#include "supervisor/admin/event_hub.h"
+#include "supervisor/admin/grpc/admin_service.h"
+#include "supervisor/admin/server_state.h"
+#include "supervisor/catalog_keeper.h"
+#include "supervisor/early_log.h"
+#include "supervisor/fd_wait.h"
+#include "supervisor/gateway/grpc/grpc_server.h"
+#include "supervisor/gateway/grpc/inference_service.h"
+#include "supervisor/gateway/http/http_server.h"
+#include "supervisor/launch_preparer.h"
+#include "supervisor/loop_monitor.h"
+#include "supervisor/memory/process_memory.h"
+#include "supervisor/process/asio_clock.h"
+#include "supervisor/process/directories.h"
+#include "supervisor/process/leftovers.h"
+#include "supervisor/process/proc.h"
+#include "supervisor/process/process_launcher.h"
+#include "supervisor/process/state_lock.h"
+#include "supervisor/process/subreaper.h"
+#include "supervisor/process/unix_socket.h"
+#include "supervisor/programs.h"
+#include "supervisor/residency/residency.h"
+#include "supervisor/rpc/grpc_worker_client.h"
+#include "supervisor/store/sqlite_store.h"
+#include "supervisor/worker_command.h"
+
+namespace berth {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t kPoolThreads = 2;
+constexpr auto kLeftoverWait = std::chrono::milliseconds(5000);
+constexpr auto kGrpcEnd = std::chrono::milliseconds(1000);
+constexpr Duration kStatusPeriod = std::chrono::seconds(5);
+constexpr mode_t kPrivate = 0700;
+constexpr mode_t kRunMode = 0750;  // members of berth-admin come through to the socket
+constexpr const char* kAdminGroup = "berth-admin";
+
+// What gRPC's threads may still post to when everything else has ended, so it is never destroyed.
+struct CoreStrand {
+  asio::io_context io{1};
+  process::AsioClock clock{io};
+};
+
+CoreStrand& core_strand() {
+  static auto* const strand = new CoreStrand;
+  return *strand;
+}
+
+std::int64_t milliseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> variables;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    variables.emplace_back(*variable);
+  }
+  return variables;
+}
+
+// Lets members of the group reach a file. Without such a group, or the right to give files to it,
+// only berth's own user and root do; that is no failure.
+void give_to_admins(const std::string& path) {
+  const group* admins = ::getgrnam(kAdminGroup);  // NOLINT(concurrency-mt-unsafe): core strand only
+  if (admins != nullptr && ::chown(path.c_str(), static_cast<uid_t>(-1), admins->gr_gid) != 0) {
+    return;
+  }
+}
+
+std::vector<std::string> unix_sockets(const catalog::ServerConfig& server) {
+  constexpr std::string_view kPrefix = "unix:";
+  std::vector<std::string> paths;
+  for (const std::string& address : server.grpc) {
+    if (address.starts_with(kPrefix)) paths.push_back(address.substr(kPrefix.size()));
+  }
+  return paths;
+}
+
+std::string join(const std::vector<std::string>& parts) {
+  std::string joined;
+  for (const std::string& part : parts) joined += (joined.empty() ? "" : ",") + part;
+  return joined;
+}
+
+// The program: owns every part, starts them in the order of the layers and stops them in reverse.
+// Everything runs on the core strand unless it says otherwise.
+class Daemon {
+ public:
+  Daemon(const DaemonOptions& options, catalog::Config config)
+      : options_(options), config_(std::make_shared<const catalog::Config>(std::move(config))) {}
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  int run() {
+    const Status prepared = prepare();
+    if (prepared) {
+      clock_.post([this] { begin(); });
+      io_.run();
+    } else {
+      failure_ = prepared.error();
+    }
+    close();
+    if (!failure_) return 0;
+    std::fprintf(stderr, "berthd: %s\n", failure_->message.c_str());
+    return 1;
+  }
+
+ private:
+  // --- Start. First what may block and can only fail for good reasons, before the loop runs.
+  Status prepare() {
+    const catalog::ServerConfig& server = config_->server;
+    if (unix_sockets(server).empty()) {
+      return fail(
+          Reason::kInvalidArgument,
+          "server.grpc names no Unix socket. Add one, like \"unix:/run/berth/berth.sock\".");
+    }
+    if (server.run_dir.size() + worker_socket_suffix_bytes() > process::kLongestSocketPath) {
+      return fail(Reason::kInvalidArgument,
+                  "server.run_dir has " + std::to_string(server.run_dir.size()) +
+                      " bytes, but at most " +
+                      std::to_string(process::kLongestSocketPath - worker_socket_suffix_bytes()) +
+                      " leave room for the sockets of workers. Choose a shorter path.");
+    }
+    Result<process::StateLock> lock = process::StateLock::acquire(server.state_dir);
+    if (!lock) return fail(lock.error());
+    lock_.emplace(*std::move(lock));
+    if (Status made = process::ensure_directory(server.run_dir, kRunMode); !made) return made;
+    if (Status made = process::ensure_directory(worker_directory(server.run_dir), kPrivate);
+        !made) {
+      return made;
+    }
+    for (const std::string& socket : unix_sockets(server)) {
+      if (Status usable = process::prepare_socket_path(socket); !usable) return usable;
+    }
+    const Result<std::string> boot_id = process::boot_id();
+    if (!boot_id) return fail(boot_id.error());
+    boot_id_ = *boot_id;
+    const std::string worker = worker_program();
+    if (worker.empty()) {
+      return fail(
+          Reason::kInternal,
+          "berth-worker is neither beside berthd nor in ../libexec/berth. Install it there.");
+    }
+    return open_outlets(worker);
+  }
+
+  Status open_outlets(const std::string& worker) {
+    Result<std::unique_ptr<LogWriter>> log = LogWriter::start({.format = options_.log_format});
+    if (!log) return fail(log.error());
+    log_ = *std::move(log);
+    early_log_.emplace(*log_);
+    store::StoreOptions store_options;
+    store_options.path = config_->server.state_dir + "/state.db";
+    store_options.on_degraded = [this](events::ServerDegraded event) {
+      if (events_) events_->emit_typed(std::move(event));
+    };
+    Result<std::unique_ptr<store::RealStore>> store =
+        store::RealStore::open(std::move(store_options), clock_);
+    if (!store) return fail(store.error());
+    store_ = *std::move(store);
+    events_ = std::make_unique<admin::EventHub>(clock_, store_->last_sequence());
+    events_->add_outlet([this](const Event& event) { early_log_->write(event); });
+    events_->add_outlet([this](const Event& event) {
+      if (event.level != Level::kDebug) store_->put_event(event);
+    });
+    return build_core(worker);
+  }
+
+  Status build_core(const std::string& worker) {
+    launcher_.emplace(io_);
+    Result<std::unique_ptr<process::Subreaper>> subreaper =
+        process::Subreaper::start(io_, [this](pid_t pid) { return launcher_->owns(pid); });
+    if (!subreaper) return fail(subreaper.error());
+    subreaper_ = *std::move(subreaper);
+    preparer_.emplace(LaunchPreparer::Parts{
+        .clock = clock_,
+        .events = *events_,
+        .run_blocking = run_blocking_,
+        .worker_program = worker,
+        .environment = own_environment(),
+        .run_dir = config_->server.run_dir,
+        .log = {.directory = config_->server.log_dir, .keep = config_->server.log_keep}});
+    catalog_.emplace(CatalogKeeper::Parts{.clock = clock_,
+                                          .events = *events_,
+                                          .config = config_,
+                                          .run_blocking = run_blocking_,
+                                          .on_readable = readable_on(io_)});
+    residency::Limits limits;
+    limits.queue_timeout = config_->server.queue_timeout;
+    residency_ = std::make_unique<residency::Residency>(
+        residency::Environment{
+            .clock = clock_,
+            .ids = ids_,
+            .launcher = *launcher_,
+            .connector = connector_,
+            .store = *store_,
+            .events = *events_,
+            .prepare_launch =
+                [this](std::shared_ptr<const catalog::Model> model, const Uuid& instance,
+                       std::function<void(Result<residency::PreparedLaunch>)> done) {
+                  preparer_->prepare(std::move(model), instance, std::move(done));
+                },
+            .log_tail =
+                [this](const std::string& model, const Uuid& instance,
+                       std::function<void(std::vector<std::string>)> done) {
+                  preparer_->log_tail(model, instance, std::move(done));
+                },
+            .boot_id = boot_id_},
+        limits);
+    return {};
+  }
+
+  // The loop runs from here on.
+  void begin() {
+    signals_.async_wait([this](boost::system::error_code failed, int signal) {
+      if (!failed) on_signal(signal);
+    });
+    monitor_.emplace(clock_, [this] { tick(); });
+    store_->processes([this](Result<std::vector<store::ProcessRecord>> records) {
+      clean_up(records ? *std::move(records) : std::vector<store::ProcessRecord>());
+    });
+  }
+
+  // L4: what an earlier run left behind goes before anything is loaded.
+  void clean_up(std::vector<store::ProcessRecord> records) {
+    run_blocking_([this, records = std::move(records)] {
+      std::vector<process::Leftover> leftovers;
+      for (const store::ProcessRecord& record : records) {
+        leftovers.push_back({static_cast<pid_t>(record.pid), record.start_ticks, record.boot_id});
+      }
+      clock_.post([this, records, ends = process::kill_leftovers(leftovers, kLeftoverWait)] {
+        for (std::size_t i = 0; i < records.size(); ++i) {
+          if (ends[i] != process::LeftoverEnd::kStuck) store_->remove_process(records[i].instance);
+          if (ends[i] == process::LeftoverEnd::kGone) continue;
+          events_->emit_typed(events::LeftoverKilled{
+              .pid = records[i].pid, .instance = records[i].instance, .model = records[i].model});
+        }
+        catalog_->start([this] { listen(); });
+      });
+    });
+  }
+
+  void listen() {
+    if (stopping_) return;
+    state_.emplace(admin::ServerState{
+        .services = services(),
+        .store = *store_,
+        .events = *events_,
+        .config = config_,
+        .started = clock_.wall_now(),
+        .http = {},
+        .grpc = {},
+        .state = [this] { return std::string(stopping_ ? "draining" : "ready"); },
+        .degraded = [this] { return degraded(); },
+        .loop_lag = [this] { return monitor_->worst_lag(); },
+        .process_memory = [](pid_t pid) { return memory::resident_bytes(pid); },
+        .on_readable = readable_on(io_),
+        .run_blocking = run_blocking_});
+    if (const Status listening = open_fronts(); !listening) {
+      failure_ = listening.error();
+      return stop("failed start");
+    }
+    ready_ = true;
+    events_->emit_typed(events::ServerListening{.http = state_->http.empty() ? "-" : state_->http,
+                                                .grpc = join(state_->grpc),
+                                                .pid = getpid(),
+                                                .version = std::string(kVersion)});
+    for (const catalog::Setting& setting : config_->ignored) {
+      events_->emit_typed(events::ConfigIgnored{
+          .key = setting.key, .source = setting.source, .problem = "not used by this version"});
+    }
+    systemd::notify_ready();
+    show_status();
+  }
+
+  Status open_fronts() {
+    inference_.emplace(services());
+    admin_.emplace(*state_);
+    gateway::GrpcOptions grpc_options;
+    grpc_options.sockets = unix_sockets(config_->server);
+    grpc_options.max_message_bytes = config_->server.max_body;
+    // Between prepare_socket_path() and this nobody else made the socket: the state is locked.
+    const mode_t before = ::umask(0077);
+    Result<std::unique_ptr<gateway::GrpcServer>> grpc_server =
+        gateway::GrpcServer::listen(grpc_options, {&*inference_, &*admin_});
+    ::umask(before);
+    if (!grpc_server) return fail(grpc_server.error());
+    grpc_server_ = *std::move(grpc_server);
+    give_to_admins(config_->server.run_dir);
+    for (const std::string& socket : grpc_options.sockets) {
+      give_to_admins(socket);
+      state_->grpc.push_back("unix:" + socket);
+    }
+    return open_http();
+  }
+
+  Status open_http() {
+    if (config_->server.http.empty()) return {};
+    gateway::HttpOptions http_options{config_->server.http, [this] { return ready_.load(); }};
+    auto server = gateway::HttpServer::listen(http_options);
+    const bool demo = !options_.demo_dir.empty();
+    if (!server && demo && server.error().reason == Reason::kConflict) {
+      // A demo finds its way beside whatever runs already.
+      events_->emit_typed(
+          events::ServerDegraded{.part = "http", .problem = server.error().message});
+      http_options.address = "127.0.0.1:0";
+      server = gateway::HttpServer::listen(http_options);
+    }
+    if (!server) return fail(server.error());
+    http_server_ = *std::move(server);
+    state_->http = http_server_->address();
+    return {};
+  }
+
+  residency::Services services() {
+    return {clock_, ids_, *events_, *residency_, [this] { return catalog_->snapshot(); }};
+  }
+
+  // --- Life.
+  void on_signal(int signal) {
+    signals_.async_wait([this](boost::system::error_code failed, int next) {
+      if (!failed) on_signal(next);
+    });
+    if (signal == SIGHUP) return catalog_->rescan();
+    if (stopping_) {
+      // Asked twice: no more waiting for streams.
+      residency_->shutdown(Duration::zero(), [] {});
+      return;
+    }
+    stop(signal == SIGINT ? "SIGINT" : "SIGTERM");
+  }
+
+  void tick() {
+    const SteadyTime now = clock_.now();
+    if (watchdog_ && now - watchdog_fed_ >= *watchdog_ / 2) {
+      watchdog_fed_ = now;
+      systemd::notify_watchdog();
+    }
+    if (ready_ && now - status_shown_ >= kStatusPeriod) show_status();
+  }
+
+  void show_status() {
+    status_shown_ = clock_.now();
+    const std::string status = std::to_string(catalog_->snapshot()->models().size()) + " models, " +
+                               std::to_string(residency_->instances().size()) + " resident";
+    if (std::exchange(status_, status) != status) systemd::notify_status(status);
+  }
+
+  std::vector<std::string> degraded() {
+    std::vector<std::string> problems = catalog_->problems();
+    for (const catalog::Setting& setting : config_->ignored) {
+      problems.push_back(setting.key + " is set (" + setting.source +
+                         "), but this version does not use it.");
+    }
+    return problems;
+  }
+
+  // --- End (L29).
+  void stop(const std::string& cause) {
+    stopping_ = true;
+    ready_ = false;
+    systemd::notify_stopping();
+    std::int64_t active = 0;
+    for (const auto& instance : residency_->instances()) active += instance.active;
+    events_->emit_typed(events::ServerStopping{.cause = cause, .active_requests = active});
+    stop_began_ = clock_.now();
+    residency_->shutdown(failure_ ? Duration::zero() : Duration(config_->server.drain_timeout),
+                         [this] { end_fronts(); });
+  }
+
+  void end_fronts() {
+    run_blocking_([this] {
+      if (grpc_server_) grpc_server_->shutdown(kGrpcEnd);
+      clock_.post([this] {
+        grpc_server_.reset();
+        http_server_.reset();
+        events_->emit_typed(
+            events::ServerStopped{.took_ms = milliseconds(clock_.now() - stop_began_)});
+        io_.stop();
+      });
+    });
+  }
+
+  // After the loop. The parts end in reverse order; the store and the log last, as they keep what
+  // the others said.
+  void close() {
+    if (early_log_) early_log_->release();
+    grpc_server_.reset();
+    http_server_.reset();
+    pool_.stop();
+    pool_.join();
+    residency_.reset();
+    store_.reset();
+    if (log_) log_->close();
+  }
+
+  const DaemonOptions options_;
+  const std::shared_ptr<const catalog::Config> config_;
+
+  asio::io_context& io_ = core_strand().io;
+  process::AsioClock& clock_ = core_strand().clock;
+  asio::thread_pool pool_{kPoolThreads};
+  const process::RunBlocking run_blocking_ = [this](std::function<void()> work) {
+    asio::post(pool_, std::move(work));
+  };
+  asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
+  SystemIdSource ids_;
+
+  std::optional<process::StateLock> lock_;
+  std::string boot_id_;
+  std::unique_ptr<LogWriter> log_;
+  std::optional<EarlyLog> early_log_;
+  std::unique_ptr<store::RealStore> store_;
+  std::unique_ptr<admin::EventHub> events_;
+  std::optional<process::RealLauncher> launcher_;
+  std::unique_ptr<process::Subreaper> subreaper_;
+  rpc::GrpcWorkerConnector connector_{clock_};
+  std::optional<LaunchPreparer> preparer_;
+  std::optional<CatalogKeeper> catalog_;
+  std::unique_ptr<residency::Residency> residency_;
+  std::optional<LoopMonitor> monitor_;
+  std::optional<admin::ServerState> state_;
+  std::optional<gateway::InferenceService> inference_;
+  std::optional<admin::AdminService> admin_;
+  std::unique_ptr<gateway::GrpcServer> grpc_server_;
+  std::unique_ptr<gateway::HttpServer> http_server_;
+
+  std::atomic<bool> ready_{false};
+  bool stopping_ = false;
+  SteadyTime stop_began_{};
+  std::optional<Error> failure_;
+  const std::optional<Duration> watchdog_ = systemd::watchdog_interval();
+  SteadyTime watchdog_fed_{};
+  SteadyTime status_shown_{};
+  std::string status_;
+};
+
+}  // namespace
+
+int run_daemon(const DaemonOptions& options, catalog::Config config) {
+  std::signal(SIGPIPE, SIG_IGN);
+  Daemon daemon(options, std::move(config));
+  return daemon.run();
+}
+
+}  // namespace berth

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/event.h"
+#include "common/uuid.h"
+#include "supervisor/catalog/model.h"
+#include "supervisor/process/async.h"
+#include "supervisor/process/log_file.h"
+#include "supervisor/residency/residency.h"
+
+namespace berth {
+
+// Turns a model into a worker that can be launched: command line, environment, socket, log file;
+// and keeps the log files of running workers within their bound (L10). Core strand only; what
+// touches files runs on the pool.
+class LaunchPreparer {
+ public:
+  struct Parts {
+    Clock& clock;
+    EventSink& events;
+    process::RunBlocking run_blocking;
+    std::string worker_program;            // absolute
+    std::vector<std::string> environment;  // berthd's own
+    std::string run_dir;
+    process::LogPolicy log;
+  };
+
+  explicit LaunchPreparer(Parts parts);
+  LaunchPreparer(const LaunchPreparer&) = delete;
+  LaunchPreparer& operator=(const LaunchPreparer&) = delete;
+
+  // As residency::Environment::prepare_launch. A log that cannot be written is no failure: the
+  // worker then runs without one, and an event says so.
+  void prepare(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
+               std::function<void(Result<residency::PreparedLaunch>)> done);
+
+  // As residency::Environment::log_tail.
+  void log_tail(const std::string& model, const Uuid& instance,
+                std::function<void(std::vector<std::string>)> done);
+
+ private:
+  // Where the newest instance of a model began in its log.
+  struct LogPlace {
+    std::string path;
+    std::uint64_t start = 0;
+  };
+
+  void watch_sizes();
+
+  Parts parts_;
+  std::map<std::string, LogPlace> logs_;  // by model
+  Timer sizes_;
+};
+
+}  // namespace berth

@@ -1,0 +1,38 @@
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "common/result.h"
+#include "supervisor/catalog/config.h"
+#include "supervisor/daemon.h"
+#include "supervisor/demo.h"
+#include "supervisor/options.h"
+
+int main(int argc, char** argv) {
+  constexpr int kWrongUse = 2;
+  int exit_code = 0;
+  const std::optional<berth::DaemonOptions> options = berth::parse_options(argc, argv, exit_code);
+  if (!options) return exit_code;
+
+  const bool demo = !options->demo_dir.empty();
+  if (demo) {
+    if (const berth::Status ready = berth::prepare_demo(options->demo_dir); !ready) {
+      std::fprintf(stderr, "berthd: %s\n", ready.error().message.c_str());
+      return kWrongUse;
+    }
+  }
+  const std::string file =
+      options->config_file.empty() ? berth::catalog::default_config_path() : options->config_file;
+  berth::catalog::ConfigResult read =
+      demo ? berth::catalog::demo_config(options->demo_dir) : berth::catalog::load_config(file);
+  if (!read.config) {
+    for (const berth::catalog::ConfigProblem& problem : read.problems) {
+      std::fprintf(stderr, "%s\n", problem.to_string().c_str());
+    }
+    std::fprintf(stderr, "berthd: the configuration has %zu problem%s and is not used.\n",
+                 read.problems.size(), read.problems.size() == 1 ? "" : "s");
+    return kWrongUse;
+  }
+  return berth::run_daemon(*options, *std::move(read.config));
+}
