@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/event.h"
+#include "common/result.h"
+#include "supervisor/store/store.h"
+
+namespace berth::store {
+
+// The SQLite file and every statement on it. Owns the connection. One thread at a time, except
+// interrupt(); every call blocks on the disk. SQLite's exceptions end here.
+// Errors of all calls: kStoreUnavailable (disk full, I/O, damaged), kStoreBusy (another program
+// holds the file).
+class Database {
+ public:
+  struct Opened {
+    std::unique_ptr<Database> database;
+    std::string moved_aside;  // empty, or where the damaged file is now
+    std::string damage;       // and what was wrong with it
+  };
+
+  // Opens or makes the file (mode 0600) and brings its schema up to date. A damaged file is moved
+  // aside as PATH.corrupt-TIME (three of them are kept) and a new one begun. A file that was not
+  // closed well is checked first, which reads all of it. Errors: also kConflict, from a newer
+  // berth.
+  static Result<Opened> open(const std::string& path, WallTime now);
+
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+  ~Database();
+
+  Status begin();
+  Status commit();
+  void rollback();
+
+  // Keeps `per_model` of the model's records, the youngest.
+  Status put_load(const LoadRecord& record, std::size_t per_model);
+  Result<std::vector<LoadRecord>> loads(const std::string& model, std::size_t limit);
+
+  Status put_process(const ProcessRecord& record);
+  Status remove_process(const std::string& instance);
+  Result<std::vector<ProcessRecord>> processes();
+
+  Status put_event(const Event& event);
+  Result<std::vector<StoredEvent>> events_since(WallTime since, const std::string& prefix,
+                                                std::size_t limit);
+  // 0: none is kept.
+  Result<std::uint64_t> last_sequence();
+  // Deletes events beyond the `kept` youngest and those before `oldest`; the last one always
+  // stays, as the numbering goes on from it. Also bounds all loads together.
+  Status prune(std::size_t kept, WallTime oldest);
+
+  // Says in the file that it was closed well, unless damage was seen. Call it last.
+  void close_well();
+  // Makes a running statement fail. Any thread.
+  void interrupt();
+
+ private:
+  class Impl;
+  explicit Database(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace berth::store

@@ -1,0 +1,278 @@
+#include "supervisor/store/sqlite_store.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "supervisor/store/database.h"
+
+namespace berth::store {
+namespace {
+
+using Write = std::function<Status(Database&)>;
+// Gets the database, or why it cannot be asked.
+using Read = std::function<void(Result<Database*>)>;
+
+struct Task {
+  Write write;  // one of the two
+  Read read;
+};
+
+}  // namespace
+
+// The thread and its queue.
+class RealStore::Worker {
+ public:
+  Worker(StoreOptions options, Clock& clock, std::unique_ptr<Database> database)
+      : options_(std::move(options)), clock_(clock), database_(std::move(database)) {
+    // Signals are for the main thread.
+    sigset_t all{};
+    sigset_t before{};
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { work(); });
+    ::pthread_setname_np(thread_.native_handle(), "berth-store");
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  ~Worker() {
+    {
+      std::unique_lock lock(mutex_);
+      stop_ = true;
+      wake_.notify_all();
+      if (!finished_.wait_for(lock, options_.close_wait, [this] { return done_; })) {
+        abandon_ = true;
+        database_->interrupt();
+      }
+    }
+    thread_.join();
+  }
+
+  void write(Write write) {
+    const std::lock_guard lock(mutex_);
+    if (queue_.size() < options_.queue) {
+      queue_.push_back({std::move(write), nullptr});
+      wake_.notify_one();
+      return;
+    }
+    lost(1, "more is to be written than the disk takes");
+  }
+
+  void read(Read read) {
+    const std::lock_guard lock(mutex_);
+    if (queue_.size() < options_.queue) {
+      queue_.push_back({nullptr, std::move(read)});
+      wake_.notify_one();
+      return;
+    }
+    read(fail(Reason::kStoreBusy, "The database has too much to do; try again in a moment."));
+  }
+
+  [[nodiscard]] Clock& clock() const { return clock_; }
+  [[nodiscard]] const StoreOptions& options() const { return options_; }
+
+  void tell(std::string problem) {
+    if (!options_.on_degraded) return;
+    clock_.post([report = options_.on_degraded, problem = std::move(problem)]() mutable {
+      report(events::ServerDegraded{"store", std::move(problem)});
+    });
+  }
+
+ private:
+  // Records that are gone. With the mutex.
+  void lost(std::size_t count, const std::string& cause) {
+    const bool first = lost_ == 0;
+    lost_ += count;
+    if (first) tell("What happens is not kept at present (" + cause + "); serving goes on.");
+  }
+
+  void work() {
+    while (true) {
+      std::deque<Task> batch = next_batch();
+      if (batch.empty()) break;
+      run(batch);
+    }
+    if (!abandoned()) database_->close_well();
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    finished_.notify_all();
+  }
+
+  // Empty at the end.
+  std::deque<Task> next_batch() {
+    constexpr std::size_t kMost = 256;
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+    std::deque<Task> batch;
+    while (!queue_.empty() && batch.size() < kMost) {
+      batch.push_back(std::move(queue_.front()));
+      queue_.pop_front();
+    }
+    return batch;
+  }
+
+  [[nodiscard]] bool abandoned() {
+    const std::lock_guard lock(mutex_);
+    return abandon_;
+  }
+
+  void run(std::deque<Task>& batch) {
+    std::vector<Write> writes;
+    for (Task& task : batch) {
+      if (task.write) {
+        writes.push_back(std::move(task.write));
+        continue;
+      }
+      // A reader sees what was written before, and only what is kept.
+      write_all(writes);
+      writes.clear();
+      if (abandoned()) {
+        task.read(fail(Reason::kShuttingDown, "The server is stopping."));
+      } else {
+        task.read(database_.get());
+      }
+    }
+    write_all(writes);
+  }
+
+  void write_all(const std::vector<Write>& writes) {
+    if (writes.empty()) return;
+    if (resting_until_ && clock_.now() < *resting_until_) {
+      const std::lock_guard lock(mutex_);
+      lost_ += writes.size();
+      return;
+    }
+    if (abandoned()) return;
+    if (auto wrote = transaction(writes); !wrote) {
+      database_->rollback();
+      resting_until_ = clock_.now() + options_.retry_after;
+      const std::lock_guard lock(mutex_);
+      lost(writes.size(), wrote.error().message);
+      return;
+    }
+    resting_until_.reset();
+    const std::lock_guard lock(mutex_);
+    if (lost_ == 0) return;
+    tell("What happens is kept again; " + std::to_string(lost_) + " records were not.");
+    lost_ = 0;
+  }
+
+  Status transaction(const std::vector<Write>& writes) {
+    if (auto begun = database_->begin(); !begun) return begun;
+    for (const Write& write : writes) {
+      if (auto wrote = write(*database_); !wrote) return wrote;
+    }
+    constexpr std::size_t kPruneEvery = 512;
+    since_prune_ += writes.size();
+    if (since_prune_ >= kPruneEvery) {
+      const WallTime oldest = clock_.wall_now() - options_.events_age;
+      if (auto pruned = database_->prune(options_.events_kept, oldest); !pruned) return pruned;
+      since_prune_ = 0;
+    }
+    return database_->commit();
+  }
+
+  const StoreOptions options_;
+  Clock& clock_;
+  const std::unique_ptr<Database> database_;
+
+  // The thread's own.
+  std::optional<SteadyTime> resting_until_;
+  std::size_t since_prune_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable finished_;
+  std::deque<Task> queue_;
+  std::size_t lost_ = 0;
+  bool stop_ = false;
+  bool abandon_ = false;
+  bool done_ = false;
+
+  std::thread thread_;
+};
+
+namespace {
+
+// A reader that asks the database and posts the answer.
+template <typename Answer, typename Ask>
+Read reader(Clock& clock, std::function<void(Result<Answer>)> done, Ask ask) {
+  return [&clock, done = std::move(done), ask = std::move(ask)](Result<Database*> database) {
+    Result<Answer> answer = database ? ask(**database) : fail(std::move(database).error());
+    clock.post([done, answer = std::move(answer)]() mutable { done(std::move(answer)); });
+  };
+}
+
+}  // namespace
+
+RealStore::RealStore(std::unique_ptr<Worker> worker, std::uint64_t last_sequence)
+    : worker_(std::move(worker)), last_sequence_(last_sequence) {}
+
+RealStore::~RealStore() = default;
+
+Result<std::unique_ptr<RealStore>> RealStore::open(StoreOptions options, Clock& clock) {
+  auto opened = Database::open(options.path, clock.wall_now());
+  if (!opened) return fail(std::move(opened).error());
+  const auto last = opened->database->last_sequence();
+  if (!last) return fail(last.error());
+  auto worker = std::make_unique<Worker>(std::move(options), clock, std::move(opened->database));
+  if (!opened->moved_aside.empty()) {
+    worker->tell("The database was damaged (" + opened->damage + "); it is now " +
+                 opened->moved_aside + ", and a new one was begun.");
+  }
+  return std::unique_ptr<RealStore>(new RealStore(std::move(worker), *last));
+}
+
+void RealStore::put_load(LoadRecord record) {
+  worker_->write([record = std::move(record), keep = worker_->options().loads_per_model](
+                     Database& database) { return database.put_load(record, keep); });
+}
+
+void RealStore::loads(std::string model, std::size_t limit,
+                      std::function<void(Result<std::vector<LoadRecord>>)> done) {
+  worker_->read(reader<std::vector<LoadRecord>>(
+      worker_->clock(), std::move(done), [model = std::move(model), limit](Database& database) {
+        return database.loads(model, limit);
+      }));
+}
+
+void RealStore::put_process(ProcessRecord record) {
+  worker_->write(
+      [record = std::move(record)](Database& database) { return database.put_process(record); });
+}
+
+void RealStore::remove_process(std::string instance) {
+  worker_->write([instance = std::move(instance)](Database& database) {
+    return database.remove_process(instance);
+  });
+}
+
+void RealStore::processes(std::function<void(Result<std::vector<ProcessRecord>>)> done) {
+  worker_->read(reader<std::vector<ProcessRecord>>(
+      worker_->clock(), std::move(done), [](Database& database) { return database.processes(); }));
+}
+
+void RealStore::put_event(Event event) {
+  worker_->write(
+      [event = std::move(event)](Database& database) { return database.put_event(event); });
+}
+
+void RealStore::events_since(WallTime since, std::string prefix, std::size_t limit,
+                             std::function<void(Result<std::vector<StoredEvent>>)> done) {
+  worker_->read(reader<std::vector<StoredEvent>>(
+      worker_->clock(), std::move(done),
+      [since, prefix = std::move(prefix), limit](Database& database) {
+        return database.events_since(since, prefix, limit);
+      }));
+}
+
+}  // namespace berth::store

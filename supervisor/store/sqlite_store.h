@@ -1,0 +1,69 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/event.h"
+#include "common/result.h"
+#include "supervisor/store/store.h"
+
+namespace berth::store {
+
+struct StoreOptions {
+  std::string path;  // STATE_DIR/state.db; the directory exists
+  std::size_t queue = 4096;
+  std::size_t loads_per_model = 200;
+  std::size_t events_kept = 50'000;
+  std::chrono::hours events_age{24 * 90};
+  Duration retry_after = std::chrono::seconds(5);  // after a write that failed
+  Duration close_wait = std::chrono::seconds(5);
+  // Told on the core strand that records are not kept, and when they are again. May be empty.
+  std::function<void(events::ServerDegraded)> on_degraded;
+};
+
+// The Store on SQLite. Owns the file and one thread, on which everything but open() works; a batch
+// of writes is one transaction. What a process wrote before it was killed is there at the next
+// start; a power failure may cost the last moments, never the file.
+//
+// A failed write or a full queue costs the records, which are counted: on_degraded is told at the
+// first one, and again with their number when writing works again. Reads answer kStoreBusy when
+// the queue is full, kStoreUnavailable when the file fails.
+//
+// All calls may come from any thread. `clock` must outlive it; results that come after its end are
+// still posted.
+class RealStore : public Store {
+ public:
+  // Blocks on the disk. Errors: those of Database::open.
+  static Result<std::unique_ptr<RealStore>> open(StoreOptions options, Clock& clock);
+  RealStore(const RealStore&) = delete;
+  RealStore& operator=(const RealStore&) = delete;
+  ~RealStore() override;
+
+  // The highest event number that was kept when the store was opened; 0: none.
+  [[nodiscard]] std::uint64_t last_sequence() const { return last_sequence_; }
+
+  void put_load(LoadRecord record) override;
+  void loads(std::string model, std::size_t limit,
+             std::function<void(Result<std::vector<LoadRecord>>)> done) override;
+  void put_process(ProcessRecord record) override;
+  void remove_process(std::string instance) override;
+  void processes(std::function<void(Result<std::vector<ProcessRecord>>)> done) override;
+  void put_event(Event event) override;
+  void events_since(WallTime since, std::string prefix, std::size_t limit,
+                    std::function<void(Result<std::vector<StoredEvent>>)> done) override;
+
+ private:
+  class Worker;
+  RealStore(std::unique_ptr<Worker> worker, std::uint64_t last_sequence);
+
+  std::unique_ptr<Worker> worker_;
+  std::uint64_t last_sequence_;
+};
+
+}  // namespace berth::store
