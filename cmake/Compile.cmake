@@ -7,8 +7,14 @@ option(BERTH_COVERAGE "Instrument for gcov" OFF)
 set(BERTH_SANITIZE "" CACHE STRING "Sanitizers, comma separated: address,undefined or thread")
 
 # Dev is the build of daily work: fast enough to run a model, quick to compile, with assertions.
-set(CMAKE_CXX_FLAGS_DEV "-O1 -g1 -D_GLIBCXX_ASSERTIONS" CACHE STRING "")
-set(CMAKE_C_FLAGS_DEV "-O1 -g1" CACHE STRING "")
+# Where the build type is given on the command line (as the presets do), project() has already put an
+# empty value into the cache.
+if(NOT CMAKE_CXX_FLAGS_DEV)
+  set(CMAKE_CXX_FLAGS_DEV "-O1 -g1 -D_GLIBCXX_ASSERTIONS" CACHE STRING "" FORCE)
+endif()
+if(NOT CMAKE_C_FLAGS_DEV)
+  set(CMAKE_C_FLAGS_DEV "-O1 -g1" CACHE STRING "" FORCE)
+endif()
 set(CMAKE_EXE_LINKER_FLAGS_DEV "" CACHE STRING "")
 set(CMAKE_SHARED_LINKER_FLAGS_DEV "" CACHE STRING "")
 mark_as_advanced(CMAKE_CXX_FLAGS_DEV CMAKE_C_FLAGS_DEV CMAKE_EXE_LINKER_FLAGS_DEV
