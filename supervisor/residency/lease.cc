@@ -28,6 +28,7 @@ Lease::Impl::~Impl() {
   });
 }
 
+Lease::Lease() = default;
 Lease::Lease(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Lease::Lease(Lease&&) noexcept = default;
 Lease& Lease::operator=(Lease&&) noexcept = default;
