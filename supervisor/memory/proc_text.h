@@ -1,0 +1,49 @@
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace berth::memory {
+
+// The whole of a file of /proc; nothing where it cannot be read.
+inline std::optional<std::string> read_proc(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad() || text.empty()) return std::nullopt;
+  return text;
+}
+
+// The number at the front of `text`, blanks before it skipped.
+inline std::optional<std::uint64_t> leading_number(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  return number;
+}
+
+// The bytes of a line `Key:   123 kB`.
+inline std::optional<std::uint64_t> kib_field(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != ':') continue;
+    line.remove_prefix(key.size() + 1);
+    constexpr std::uint64_t kKib = 1024;
+    const auto number = leading_number(line);
+    if (!number || *number > UINT64_MAX / kKib) return std::nullopt;
+    return *number * kKib;
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth::memory

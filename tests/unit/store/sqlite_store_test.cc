@@ -1,0 +1,244 @@
+#include "supervisor/store/sqlite_store.h"
+
+#include <SQLiteCpp/Database.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "supervisor/process/asio_clock.h"
+#include "tests/unit/process/loop.h"
+#include "tests/unit/process/temp_dir.h"
+#include "tests/unit/store/records.h"
+
+namespace berth::store {
+namespace {
+
+using testing::at_ms;
+using ::testing::HasSubstr;
+using testing::load_record;
+using testing::numbered_event;
+using testing::run_until;
+using testing::TempDir;
+
+class StoreTest : public ::testing::Test {
+ protected:
+  StoreTest() {
+    options_.path = dir_.file("state.db");
+    options_.on_degraded = [this](const events::ServerDegraded& event) {
+      EXPECT_EQ(event.part, "store");
+      problems_.push_back(event.problem);
+    };
+  }
+  void open() {
+    auto opened = RealStore::open(options_, clock_);
+    ASSERT_TRUE(opened) << opened.error().message;
+    store_ = std::move(*opened);
+  }
+  std::vector<LoadRecord> loads(const std::string& model, std::size_t limit = 1000) {
+    std::optional<Result<std::vector<LoadRecord>>> answer;
+    store_->loads(model, limit, [&answer](auto result) { answer = std::move(result); });
+    EXPECT_TRUE(run_until(io_, [&answer] { return answer.has_value(); }));
+    if (!answer || !*answer) {
+      ADD_FAILURE() << "no answer";
+      return {};
+    }
+    return **answer;
+  }
+
+  TempDir dir_;
+  boost::asio::io_context io_{1};
+  process::AsioClock clock_{io_};
+  StoreOptions options_;
+  std::vector<std::string> problems_;
+  std::unique_ptr<RealStore> store_;
+};
+
+TEST_F(StoreTest, ReadersSeeWhatWasWrittenBeforeThem) {
+  open();
+  for (int i = 0; i < 50; ++i) {
+    store_->put_load(load_record(std::to_string(i), "m", i));
+    bool answered = false;
+    store_->loads("m", 1, [&](const auto& result) {
+      answered = true;
+      EXPECT_EQ(result->front().id, std::to_string(i));
+    });
+    EXPECT_FALSE(answered);  // never from within the call
+    ASSERT_TRUE(run_until(io_, [&] { return answered; }));
+  }
+}
+
+TEST_F(StoreTest, ProcessesAndEventsComeBack) {
+  open();
+  store_->put_process({"i1", "m", 7, 9, "b"});
+  store_->put_process({"i2", "m", 8, 9, "b"});
+  store_->remove_process("i1");
+  store_->put_event(numbered_event(1, 100));
+  store_->put_event(numbered_event(2, 200, "job.started"));
+  int answers = 0;
+  store_->processes([&](const auto& result) {
+    ++answers;
+    ASSERT_EQ(result->size(), 1U);
+    EXPECT_EQ(result->front().instance, "i2");
+  });
+  store_->events_since(at_ms(0), "job.", 10, [&](const auto& result) {
+    ++answers;
+    ASSERT_EQ(result->size(), 1U);
+    EXPECT_EQ(result->front().name, "job.started");
+  });
+  ASSERT_TRUE(run_until(io_, [&] { return answers == 2; }));
+  EXPECT_TRUE(problems_.empty());
+}
+
+TEST_F(StoreTest, EndWritesWhatWasGivenAndTheNextStartContinues) {
+  open();
+  EXPECT_EQ(store_->last_sequence(), 0U);
+  for (std::uint64_t i = 1; i <= 3000; ++i) store_->put_event(numbered_event(i, 1));
+  store_.reset();
+  open();
+  EXPECT_EQ(store_->last_sequence(), 3000U);
+}
+
+TEST_F(StoreTest, EventsAreBounded) {
+  options_.events_kept = 100;
+  open();
+  // Time is now, as age is judged by the wall clock.
+  const std::int64_t now = clock_.wall_now().time_since_epoch().count();
+  for (std::uint64_t i = 1; i <= 4000; ++i) store_->put_event(numbered_event(i, now));
+  std::size_t count = 0;
+  bool answered = false;
+  store_->events_since(at_ms(0), "", 10'000, [&](const auto& result) {
+    answered = true;
+    count = result->size();
+  });
+  ASSERT_TRUE(run_until(io_, [&] { return answered; }));
+  EXPECT_LT(count, 100U + 1024U);
+  EXPECT_GE(count, 100U);
+}
+
+TEST_F(StoreTest, FullQueueDropsCountsAndRecovers) {
+  options_.queue = 8;
+  open();
+  {
+    // Another connection holds the file, so that the worker waits with what it took.
+    SQLite::Database other(options_.path, SQLite::OPEN_READWRITE);
+    other.exec("BEGIN IMMEDIATE");
+    // The worker takes at most one batch, the queue holds 8: more than these cannot be kept.
+    for (int i = 0; i < 1000; ++i) store_->put_load(load_record(std::to_string(i), "m", i));
+    std::optional<Reason> refused;
+    for (int i = 0; i < 20; ++i) {
+      store_->loads("m", 1, [&](const auto& result) {
+        if (!result) refused = result.error().reason;
+      });
+    }
+    ASSERT_TRUE(run_until(io_, [&] { return refused && !problems_.empty(); }));
+    EXPECT_EQ(*refused, Reason::kStoreBusy);
+    EXPECT_THAT(problems_.front(), HasSubstr("not kept"));
+    other.exec("ROLLBACK");
+  }
+  // Later records are kept, and what was lost is said.
+  int number = 1000;
+  ASSERT_TRUE(run_until(io_, [&] {
+    ++number;
+    store_->put_load(load_record(std::to_string(number), "late", number));
+    return problems_.size() >= 2;
+  }));
+  EXPECT_THAT(problems_[1], HasSubstr("kept again"));
+  EXPECT_THAT(problems_[1], ::testing::ContainsRegex("[0-9]+ records were not"));
+  EXPECT_FALSE(loads("late").empty());
+}
+
+// As on a full disk: the file cannot grow.
+TEST_F(StoreTest, FullDiskCostsRecordsNotTheServer) {
+  options_.retry_after = std::chrono::nanoseconds(1);
+  open();
+  store_->put_load(load_record("early", "m", 1));
+  ASSERT_EQ(loads("m").size(), 1U);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 128UL * 1024UL;
+  struct sigaction ignore {};
+  struct sigaction action_before {};
+  ignore.sa_handler = SIG_IGN;
+  ASSERT_EQ(::sigaction(SIGXFSZ, &ignore, &action_before), 0);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  for (std::uint64_t i = 1; i <= 3000; ++i) store_->put_event(numbered_event(i, 1));
+  EXPECT_TRUE(run_until(io_, [this] { return !problems_.empty(); }));
+  EXPECT_THAT(problems_.front(), HasSubstr("not kept"));
+  // It still answers.
+  EXPECT_EQ(loads("m").size(), 1U);
+
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_EQ(::sigaction(SIGXFSZ, &action_before, nullptr), 0);
+  int number = 0;
+  ASSERT_TRUE(run_until(io_, [&] {
+    ++number;
+    store_->put_load(load_record("late" + std::to_string(number), "m", number + 1));
+    return !problems_.empty() && problems_.back().find("kept again") != std::string::npos;
+  }));
+  store_.reset();
+  open();
+  EXPECT_THAT(loads("m").front().id, HasSubstr("late"));
+}
+
+TEST_F(StoreTest, DamagedFileIsToldOnceTheLoopRuns) {
+  testing::append(options_.path, std::string(10'000, 'x'));
+  open();
+  EXPECT_TRUE(problems_.empty());
+  ASSERT_TRUE(run_until(io_, [this] { return !problems_.empty(); }));
+  EXPECT_THAT(problems_.front(), HasSubstr("damaged"));
+  EXPECT_THAT(problems_.front(), HasSubstr("state.db.corrupt-"));
+}
+
+TEST_F(StoreTest, ManyThreadsMayGiveEvents) {
+  open();
+  constexpr std::uint64_t kThreads = 4;
+  constexpr std::uint64_t kEach = 200;
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([this, t] {
+      for (std::uint64_t i = 1; i <= kEach; ++i) {
+        store_->put_event(numbered_event(t * kEach + i, 1));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  store_.reset();
+  open();
+  EXPECT_EQ(store_->last_sequence(), kThreads * kEach);
+}
+
+TEST_F(StoreTest, AnswersMayComeAfterItsEnd) {
+  open();
+  int answers = 0;
+  for (int i = 0; i < 100; ++i) store_->loads("m", 1, [&answers](const auto&) { ++answers; });
+  store_.reset();
+  ASSERT_TRUE(run_until(io_, [&] { return answers == 100; }));
+}
+
+TEST_F(StoreTest, EndIsBoundedWhenTheDiskHangs) {
+  options_.close_wait = std::chrono::milliseconds(1);
+  open();
+  SQLite::Database other(options_.path, SQLite::OPEN_READWRITE);
+  other.exec("BEGIN IMMEDIATE");
+  for (int i = 0; i < 3000; ++i) store_->put_load(load_record(std::to_string(i), "m", i));
+  std::optional<Reason> refused;
+  store_->loads("m", 1, [&](const auto& result) {
+    if (!result) refused = result.error().reason;
+  });
+  store_.reset();
+  ASSERT_TRUE(run_until(io_, [&] { return refused.has_value(); }));
+  EXPECT_EQ(*refused, Reason::kShuttingDown);
+  other.exec("ROLLBACK");
+}
+
+}  // namespace
+}  // namespace berth::store
