@@ -48,13 +48,16 @@ struct ScanResult {
   std::uint64_t stamp = 0;
 };
 
-// Entries of one model directory, with those of its sub-directories, that a scan looks at.
-inline constexpr std::size_t kMaxDirectoryEntries = 10'000;
+// Bounds of a scan.
+struct ScanLimits {
+  // Of one model directory with its sub-directories; what is beyond them is not looked at.
+  std::size_t directory_entries = 10'000;
+};
 
 // Reads the model directories and the configured paths, and the header of every file. Blocks on the
 // file system: run it on the pool. Broken files become models with a `problem`. With the `previous`
 // catalogue the headers of files that did not change are not read again.
-ScanResult scan(const Config& config, const Catalog* previous = nullptr);
+ScanResult scan(const Config& config, const Catalog* previous = nullptr, ScanLimits limits = {});
 
 // A number that changes when a model directory or a file of the catalogue changes (L23). Blocks on
 // the file system: run it on the pool, every 30 s, and scan when it is not ScanResult::stamp.

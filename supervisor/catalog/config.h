@@ -32,6 +32,8 @@ struct ServerConfig {
   std::chrono::milliseconds grace{};
   std::chrono::milliseconds retry_grace{};
   std::uint64_t max_body = 0;  // bytes
+
+  bool operator==(const ServerConfig&) const = default;
 };
 
 // One setting with its effective value and where it came from.
@@ -39,6 +41,8 @@ struct Setting {
   std::string key;     // dotted: server.drain_timeout, model."demo".context
   std::string value;   // as it would be written in the file
   std::string source;  // default | demo | FILE:LINE
+
+  bool operator==(const Setting&) const = default;
 };
 
 // A configured model: [model."name"], or one that a directory scan will find.
@@ -47,6 +51,8 @@ struct ConfiguredModel {
   std::string path;  // absolute; empty: must be found in a directory, or kind = command
   std::vector<std::string> aliases;
   ModelSettings settings;
+
+  bool operator==(const ConfiguredModel&) const = default;
 };
 
 // The whole configuration, valid and complete. A value.

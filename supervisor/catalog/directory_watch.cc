@@ -45,7 +45,7 @@ Result<DirectoryWatch> DirectoryWatch::open(const Config& config) {
     std::size_t entries = 0;
     for (fs::directory_iterator entry(dir, error), end; !error && entry != end;
          entry.increment(error)) {
-      if (++entries > kMaxDirectoryEntries) break;
+      if (++entries > ScanLimits().directory_entries) break;
       std::error_code ignored;
       if (entry->is_directory(ignored)) dirs.insert(entry->path().string());
     }

@@ -74,7 +74,7 @@ std::uint64_t directories_stamp(const Config& config) {
     std::size_t entries = 0;
     for (fs::directory_iterator entry(dir, error), end; !error && entry != end;
          entry.increment(error)) {
-      if (++entries > kMaxDirectoryEntries) break;
+      if (++entries > ScanLimits().directory_entries) break;
       std::error_code ignored;
       if (entry->is_directory(ignored)) folders.push_back(entry->path().string());
     }
@@ -107,7 +107,8 @@ struct Candidate {
 // One scan. Lives for it; any thread.
 class Scan {
  public:
-  Scan(const Config& config, const Catalog* previous) : config_(config) {
+  Scan(const Config& config, const Catalog* previous, ScanLimits limits)
+      : config_(config), limits_(limits) {
     if (previous == nullptr) return;
     for (const auto& model : previous->models()) {
       if (model->header_hash != 0) known_[model->path] = model.get();
@@ -146,7 +147,7 @@ class Scan {
   // --- the directories ---
 
   void list_directory(const std::string& dir) {
-    std::size_t budget = kMaxDirectoryEntries;
+    std::size_t budget = limits_.directory_entries + 1;  // one more shows that there are more
     std::vector<std::string> folders;
     list_files(dir, budget, &folders);
     for (const std::string& folder : folders) {
@@ -154,7 +155,8 @@ class Scan {
       list_files(folder, budget, nullptr);
     }
     if (budget == 0) {
-      problem(printable_line(dir, 300) + " has more than " + std::to_string(kMaxDirectoryEntries) +
+      problem(printable_line(dir, 300) + " has more than " +
+              std::to_string(limits_.directory_entries) +
               " entries; the rest was not looked at. Move what is no model out of it.");
     }
   }
@@ -381,6 +383,7 @@ class Scan {
   }
 
   const Config& config_;
+  const ScanLimits limits_;
   std::map<std::string, const Model*> known_;  // by path, headers that could be read
   std::set<FileId> configured_files_;          // of sections with a path
   std::set<std::string> wanted_names_;         // of sections without one
@@ -394,8 +397,8 @@ class Scan {
 
 }  // namespace
 
-ScanResult scan(const Config& config, const Catalog* previous) {
-  return Scan(config, previous).run();
+ScanResult scan(const Config& config, const Catalog* previous, ScanLimits limits) {
+  return Scan(config, previous, limits).run();
 }
 
 std::uint64_t stat_stamp(const Config& config, const Catalog& catalog) {

@@ -14,7 +14,14 @@
 #define TOML_MAX_NESTED_VALUES 16
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_ENABLE_WINDOWS_COMPAT 0
+// Version 3.3 asserts what a wrong text can make false ("[" at the end of a line) and then handles
+// it as an error; with NDEBUG it would let the compiler assume it. Neither may happen to a user's
+// file.
+#define TOML_ASSERT(expr) static_assert(true)
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 namespace berth::catalog {
 namespace {
