@@ -1,0 +1,160 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.h"
+
+namespace berth::worker {
+
+using TokenId = std::int32_t;
+using SequenceId = std::int32_t;
+
+// Bytes that a load took from one memory domain: "host", or a device's name.
+struct MemoryUse {
+  std::string domain;
+  std::uint64_t weights_bytes = 0;
+  std::uint64_t kv_bytes = 0;
+  std::uint64_t working_bytes = 0;  // compute and output buffers
+};
+
+// What is fixed once a model is loaded.
+struct EngineFacts {
+  std::string build_id;         // of the program, libllama and its backends
+  std::uint32_t window = 0;     // tokens of one sequence, prompt and answer together
+  std::uint32_t sequences = 0;  // sequence ids are 0 to sequences - 1
+  std::uint32_t batch = 0;      // most tokens of one decode()
+  std::uint32_t vocabulary = 0;
+  std::uint32_t threads = 0;
+  std::vector<MemoryUse> memory;
+  std::string chat_template;  // the model's own; empty: it has none
+  std::string bos_text;       // empty: no such token
+  std::string eos_text;
+};
+
+struct SamplingSettings {
+  float temperature = 0.8F;  // 0 = greedy
+  std::uint32_t top_k = 40;  // 0 = off
+  float top_p = 0.95F;       // 1 = off
+  std::uint32_t seed = 0;
+};
+
+// One token of a batch.
+struct BatchItem {
+  SequenceId sequence = 0;
+  TokenId token = 0;
+  std::uint32_t position = 0;
+  bool wants_output = false;  // sample() will be called for it
+};
+
+enum class DecodeOutcome : std::uint8_t {
+  kDone,
+  kAborted,  // the abort check said so; the caller truncates the sequences
+  kFailed,   // ditto; the engine stays usable
+};
+
+// State of one generation's sampling. Context thread.
+class Sampler {
+ public:
+  Sampler() = default;
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+  virtual ~Sampler() = default;
+};
+
+// A loaded model with its context: the seam between lanes and libllama. The real one (LlamaEngine)
+// is the only code that knows libllama's types; tests have one of their own.
+//
+// Functions of the vocabulary may be called from any thread, everything else only from the context
+// thread. The engine lives as long as that thread. No exception leaves it.
+class Engine {
+ public:
+  Engine() = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  virtual ~Engine() = default;
+
+  [[nodiscard]] virtual const EngineFacts& facts() const = 0;
+
+  // --- vocabulary: any thread
+
+  // Tokens of a well-formed UTF-8 text. Names of special tokens in it become those tokens; BOS (and
+  // what else the model wants in front) is added where `add_special` and the model says so, but
+  // never twice. Errors: kInternal where libllama refuses the text.
+  [[nodiscard]] virtual Result<std::vector<TokenId>> tokenize(std::string_view text,
+                                                              bool add_special) const = 0;
+  // Appends the bytes of a token, which may be a part of a character. Control tokens have none.
+  virtual void append_piece(TokenId token, std::string& out) const = 0;
+  // Whether the model ends its answer with this token.
+  [[nodiscard]] virtual bool ends_generation(TokenId token) const = 0;
+  // Bytes of the longest token. Looks at the whole vocabulary: up to some milliseconds.
+  [[nodiscard]] virtual std::uint32_t longest_token_bytes() const = 0;
+
+  // --- context: context thread
+
+  // Keeps the first `tokens` positions of a sequence and forgets the rest. Returns how many it
+  // could keep: `tokens`, or 0 where the model's memory cannot be cut there.
+  virtual std::uint32_t keep_prefix(SequenceId sequence, std::uint32_t tokens) = 0;
+
+  // Computes one batch of at most facts().batch tokens. On kFailed, `error` says why.
+  virtual DecodeOutcome decode(std::span<const BatchItem> batch, std::string& error) = 0;
+
+  [[nodiscard]] virtual std::unique_ptr<Sampler> make_sampler(const SamplingSettings& settings) = 0;
+  // The next token behind item `index` of the last batch. Errors: kInternal where the model
+  // computed no usable probabilities.
+  virtual Result<TokenId> sample(Sampler& sampler, std::size_t index) = 0;
+
+  // Asked again and again within decode(); returns whether to give up. Also a sign of progress.
+  // Must be cheap. Set once, before the first decode().
+  virtual void set_abort_check(std::function<bool()> check) = 0;
+};
+
+// --- loading
+
+struct EngineSettings {
+  std::string model_path;
+  std::uint32_t context = 0;  // tokens of one sequence; 0: as the model was trained, up to 32768
+  std::uint32_t sequences = 1;
+  std::uint32_t threads = 0;  // 0: the cores that this process may use
+  std::uint32_t batch = 512;
+  std::string kv_type = "f16";
+  std::string flash_attention = "auto";  // auto | on | off
+};
+
+struct LoadProgress {
+  std::string_view phase;  // starting | weights | context | warmup; static storage
+  float fraction = 0;      // 0 to 1 within the phase
+  std::uint64_t bytes_done = 0;
+  std::uint64_t bytes_total = 0;
+};
+
+// Why a load failed by itself.
+struct LoadFailure {
+  std::string failure_class;  // permanent | resource | unclassified
+  std::string reason;         // one line, without the model's path
+  bool cancelled = false;     // given up because the observer said so; no failure
+};
+
+// Told about a load, on the context thread.
+class LoadObserver {
+ public:
+  LoadObserver() = default;
+  LoadObserver(const LoadObserver&) = delete;
+  LoadObserver& operator=(const LoadObserver&) = delete;
+  virtual ~LoadObserver() = default;
+
+  virtual void on_progress(const LoadProgress& progress) = 0;
+  // The vocabulary of `engine` and the texts of its facts can be used from now on; it has no
+  // context yet.
+  virtual void on_vocabulary(const Engine& engine) = 0;
+  // Whether to give up.
+  [[nodiscard]] virtual bool cancelled() const = 0;
+};
+
+}  // namespace berth::worker

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/result.h"
+#include "worker/engine/engine.h"
+
+namespace berth::worker {
+
+struct JobTimings {
+  Duration queue{};        // from arrival until the work began
+  Duration prefill{};      // reading the prompt
+  Duration decode{};       // generating
+  Duration first_token{};  // from arrival to the first token; zero: there was none
+};
+
+// A job that came to its natural end.
+struct JobResult {
+  enum class Finish : std::uint8_t { kStop, kLength };
+  Finish finish = Finish::kStop;
+  std::string stop_text;  // the stop text that was met
+  std::uint32_t prompt_tokens = 0;
+  std::uint32_t completion_tokens = 0;  // without the token that ended the answer
+  std::uint32_t cached_tokens = 0;      // of the prompt, that were still in the context
+  JobTimings timings;
+};
+
+struct JobCancelled {};
+
+using JobEnd = std::variant<JobResult, Error, JobCancelled>;
+
+// Receives a job's answer, on the context thread. The functions must not block.
+class JobSink {
+ public:
+  JobSink() = default;
+  JobSink(const JobSink&) = delete;
+  JobSink& operator=(const JobSink&) = delete;
+  virtual ~JobSink() = default;
+
+  // Tokens of the prompt that were read; only for prompts of several chunks.
+  virtual void on_prefill(std::uint32_t done, std::uint32_t total) = 0;
+  // Whole characters, never empty, and the tokens that they came from.
+  virtual void on_token(std::string_view text, const std::vector<TokenId>& ids) = 0;
+  // Last call, exactly once; may come from another thread where the job never began.
+  virtual void on_end(JobEnd end) = 0;
+
+  // Whether it can take more now. False pauses the job until LaneRunner::wake(). Must be cheap.
+  [[nodiscard]] virtual bool has_room() const = 0;
+  // Whether nobody wants the answer any more. Asked within a batch. Must be cheap.
+  [[nodiscard]] virtual bool cancelled() const = 0;
+};
+
+// A generation, ready to be computed.
+struct Job {
+  std::vector<TokenId> prompt;  // 1 to window - 1 tokens, all of the vocabulary
+  SamplingSettings sampling;
+  std::uint32_t max_tokens = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::string> stop;  // none empty
+  SteadyTime arrived{};
+  std::optional<SteadyTime> deadline;
+  std::shared_ptr<JobSink> sink;
+};
+
+}  // namespace berth::worker

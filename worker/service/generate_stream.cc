@@ -1,0 +1,153 @@
+#include "worker/service/generate_stream.h"
+
+#include <grpcpp/server_context.h>
+
+#include <utility>
+
+#include "worker/lanes/lane_runner.h"
+#include "worker/service/error_detail.h"
+
+namespace berth::worker {
+namespace {
+
+std::uint64_t microseconds(Duration duration) {
+  const auto count = std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
+  return count < 0 ? 0 : static_cast<std::uint64_t>(count);
+}
+
+}  // namespace
+
+GenerateStream::GenerateStream(grpc::CallbackServerContext& context,
+                               const v1::GenerateRequest& request, std::string instance_id,
+                               std::function<void()> on_change)
+    : context_(context),
+      request_(request),
+      instance_id_(std::move(instance_id)),
+      on_change_(std::move(on_change)),
+      arrived_(steady_now()) {}
+
+std::shared_ptr<GenerateStream> GenerateStream::create(grpc::CallbackServerContext& context,
+                                                       const v1::GenerateRequest& request,
+                                                       std::string instance_id,
+                                                       std::function<void()> on_change) {
+  std::shared_ptr<GenerateStream> stream(
+      new GenerateStream(context, request, std::move(instance_id), std::move(on_change)));
+  stream->self_ = stream;
+  return stream;
+}
+
+void GenerateStream::on_prefill(std::uint32_t done, std::uint32_t total) {
+  const std::lock_guard lock(mutex_);
+  prefill_.set_done(done);
+  prefill_.set_total(total);
+  has_prefill_ = true;
+  send_next();
+}
+
+void GenerateStream::on_token(std::string_view text, const std::vector<TokenId>& ids) {
+  const std::lock_guard lock(mutex_);
+  text_.append(text);
+  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  send_next();
+  update_room();
+}
+
+void GenerateStream::on_end(JobEnd end) {
+  const std::lock_guard lock(mutex_);
+  end_ = std::make_unique<JobEnd>(std::move(end));
+  send_next();
+}
+
+void GenerateStream::update_room() {
+  room_.store(ids_.size() < kMaxPendingTokens && text_.size() < kMaxPendingBytes,
+              std::memory_order_relaxed);
+}
+
+void GenerateStream::send_next() {
+  if (writing_ || finished_) return;
+  if (cancelled_) {
+    if (end_ == nullptr) return;  // the job ends within one chunk
+    finished_ = true;
+    Finish(grpc::Status(grpc::StatusCode::CANCELLED, "The caller went away."));
+    return;
+  }
+  if (has_prefill_) {
+    has_prefill_ = false;
+    *wire_.mutable_prefill() = prefill_;
+  } else if (!text_.empty()) {
+    auto& token = *wire_.mutable_token();
+    token.mutable_text()->swap(text_);
+    token.mutable_ids()->Assign(ids_.begin(), ids_.end());
+    text_.clear();
+    ids_.clear();
+  } else if (end_ != nullptr) {
+    send_end();
+    return;
+  } else {
+    return;
+  }
+  writing_ = true;
+  StartWrite(&wire_);
+}
+
+void GenerateStream::send_end() {
+  finished_ = true;
+  if (const auto* const result = std::get_if<JobResult>(end_.get())) {
+    *wire_.mutable_done() = to_done(*result);
+    StartWriteAndFinish(&wire_, grpc::WriteOptions(), grpc::Status::OK);
+  } else if (const auto* const error = std::get_if<Error>(end_.get())) {
+    *wire_.mutable_error() = to_detail(*error, request_.request_id());
+    context_.AddTrailingMetadata(kErrorTrailer, wire_.error().SerializeAsString());
+    StartWriteAndFinish(&wire_, grpc::WriteOptions(), to_status(*error));
+  } else {
+    Finish(grpc::Status(grpc::StatusCode::CANCELLED, "The caller went away."));
+  }
+}
+
+v1::Done GenerateStream::to_done(const JobResult& result) const {
+  v1::Done done;
+  done.set_finish_reason(result.finish == JobResult::Finish::kStop ? "stop" : "length");
+  done.set_stop_text(result.stop_text);
+  auto& usage = *done.mutable_usage();
+  usage.set_prompt_tokens(result.prompt_tokens);
+  usage.set_completion_tokens(result.completion_tokens);
+  usage.set_cached_tokens(result.cached_tokens);
+  auto& timings = *done.mutable_timings();
+  timings.set_queue_us(microseconds(result.timings.queue));
+  timings.set_prefill_us(microseconds(result.timings.prefill));
+  timings.set_decode_us(microseconds(result.timings.decode));
+  timings.set_first_token_us(microseconds(result.timings.first_token));
+  done.set_instance_id(instance_id_);
+  done.set_model(request_.model());
+  return done;
+}
+
+void GenerateStream::OnWriteDone(bool ok) {
+  bool made_room = false;
+  {
+    const std::lock_guard lock(mutex_);
+    writing_ = false;
+    if (!ok) cancelled_ = true;
+    send_next();
+    const bool had_room = room_.load(std::memory_order_relaxed);
+    update_room();
+    made_room = !ok || (!had_room && room_.load(std::memory_order_relaxed));
+  }
+  if (made_room) on_change_();
+}
+
+void GenerateStream::OnCancel() {
+  {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    send_next();
+  }
+  on_change_();
+}
+
+void GenerateStream::OnDone() {
+  // The job may still hold the stream, but has ended: nothing is called any more.
+  const auto last = std::move(self_);
+}
+
+}  // namespace berth::worker

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <grpcpp/support/server_callback.h>
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "berth/v1/inference.pb.h"
+#include "worker/lanes/job.h"
+
+namespace grpc {
+class CallbackServerContext;
+}
+
+namespace berth::worker {
+
+// The server's side of one Generate call. Takes a job's answer from the context thread and sends
+// it; while one message is being sent, the tokens that come meanwhile gather in the next one, up to
+// a bound, at which the job pauses. gRPC's threads call the On… functions.
+//
+// Lives until gRPC is done with it (it holds itself) and the job has ended (the job's sink holds
+// it). After create(), on_end() must be called exactly once, else the call never ends.
+class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
+                             public JobSink,
+                             public std::enable_shared_from_this<GenerateStream> {
+ public:
+  // `on_change` is called, from gRPC's threads, when the stream was cancelled or has room again.
+  static std::shared_ptr<GenerateStream> create(grpc::CallbackServerContext& context,
+                                                const v1::GenerateRequest& request,
+                                                std::string instance_id,
+                                                std::function<void()> on_change);
+
+  // Valid until on_end().
+  [[nodiscard]] const v1::GenerateRequest& request() const { return request_; }
+  [[nodiscard]] SteadyTime arrived() const { return arrived_; }
+
+  void on_prefill(std::uint32_t done, std::uint32_t total) override;
+  void on_token(std::string_view text, const std::vector<TokenId>& ids) override;
+  void on_end(JobEnd end) override;
+  [[nodiscard]] bool has_room() const override { return room_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool cancelled() const override {
+    return cancelled_.load(std::memory_order_relaxed);
+  }
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  static constexpr std::size_t kMaxPendingTokens = 512;
+  static constexpr std::size_t kMaxPendingBytes = std::size_t{64} << 10U;
+
+  GenerateStream(grpc::CallbackServerContext& context, const v1::GenerateRequest& request,
+                 std::string instance_id, std::function<void()> on_change);
+
+  // All with the lock held.
+  void send_next();
+  void send_end();
+  void update_room();
+  v1::Done to_done(const JobResult& result) const;
+
+  grpc::CallbackServerContext& context_;
+  const v1::GenerateRequest& request_;
+  const std::string instance_id_;
+  const std::function<void()> on_change_;
+  const SteadyTime arrived_;
+  std::shared_ptr<GenerateStream> self_;  // until OnDone
+  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> room_{true};
+
+  std::mutex mutex_;
+  v1::GenerateEvent wire_;  // being sent
+  bool writing_ = false;
+  bool finished_ = false;
+  bool has_prefill_ = false;
+  v1::Prefill prefill_;          // the latest, not sent yet
+  std::string text_;             // not sent yet
+  std::vector<TokenId> ids_;     // ditto
+  std::unique_ptr<JobEnd> end_;  // not sent yet
+};
+
+}  // namespace berth::worker

@@ -1,0 +1,282 @@
+#include "worker/service/host.h"
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <string_view>
+#include <utility>
+
+#include "common/text.h"
+#include "worker/lanes/proof.h"
+#include "worker/service/worker_service.h"
+
+namespace berth::worker {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr auto kHeartbeat = milliseconds(1000);
+constexpr auto kNoSupervisor = milliseconds(2000);  // wait for one that wants to hear of a failure
+constexpr auto kFailureBound = milliseconds(5000);  // ditto, when it has connected
+constexpr auto kStopBound = milliseconds(2000);     // for running work to hear that it has ended
+constexpr auto kFlushBound = milliseconds(500);     // for last messages to be sent
+constexpr auto kProgressInterval = milliseconds(100);
+constexpr auto kProgressPause = milliseconds(20);  // a quick load is not slowed by its own reports
+constexpr float kProgressStep = 0.01F;
+constexpr int kMaxMessageBytes = 80 << 20;
+constexpr std::size_t kStdinBytes = 256;
+
+sigset_t ending_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  return set;
+}
+
+std::uint64_t microseconds(Duration duration) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
+}
+
+// Whether the other end of stdin is gone. What comes from there means nothing.
+bool stdin_ended() {
+  std::array<char, kStdinBytes> bytes;  // NOLINT(*-member-init): thrown away
+  const auto size = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+  return size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN);
+}
+
+}  // namespace
+
+void Host::block_signals() {
+  const auto set = ending_signals();
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+Host::Host(Options options, ListenSocket socket, std::string template_override, EngineLoader loader)
+    : options_(std::move(options)),
+      socket_(std::move(socket)),
+      loader_(loader),
+      runner_(*this),
+      preparer_(runner_, std::move(template_override)),
+      hub_(options_.instance, ControlHub::Handlers{[this] {
+                                                     cancel_load_ = true;
+                                                     wake_main();
+                                                   },
+                                                   [this] { runner_.drain(); },
+                                                   [this] {
+                                                     failure_sent_ = true;
+                                                     wake_main();
+                                                   }}),
+      service_(std::make_unique<WorkerService>(hub_, preparer_, runner_)) {
+  const auto set = ending_signals();
+  signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+Host::~Host() = default;
+
+int Host::run() {
+  context_ = std::thread([this] { context_thread(); });
+  ::pthread_setname_np(context_.native_handle(), "context");
+  context_.detach();
+  announce_listening();  // connections wait in the socket's backlog until the server is there
+  start_server();
+
+  auto next_beat = steady_now() + kHeartbeat;
+  while (true) {
+    std::array<pollfd, 4> fds = {{
+        {options_.parent_stdin ? STDIN_FILENO : -1, POLLIN, 0},
+        {signals_.get(), POLLIN, 0},
+        {socket_.fd(), POLLIN, 0},
+        {wake_.get(), POLLIN, 0},
+    }};
+    const auto activity = runner_.activity();
+    const bool working = activity.active + activity.waiting > 0;
+    const bool failed = state_ == State::kLoadFailed;
+    int timeout = -1;
+    if (working) {
+      const auto left = std::chrono::duration_cast<milliseconds>(next_beat - steady_now()).count();
+      timeout = static_cast<int>(std::max<std::int64_t>(0, left + 1));
+    } else if (failed) {
+      timeout = 50;
+    }
+    if (::poll(fds.data(), fds.size(), timeout) < 0 && errno != EINTR) return finish(1);
+
+    if (fds[0].revents != 0 && stdin_ended()) {
+      socket_.remove_name();
+      return 0;  // nobody is left who could read another word
+    }
+    if (fds[1].revents != 0) return finish(0);
+    if (fds[2].revents != 0) accept_connections();
+    if (fds[3].revents != 0) {
+      eventfd_t count = 0;
+      ::eventfd_read(wake_.get(), &count);
+    }
+    if (cancel_load_ && state_ == State::kLoading) return finish(0);
+    if (state_ == State::kLoadFailed) {
+      if (failed_at_ == SteadyTime{}) failed_at_ = steady_now();
+      if (failure_settled()) return finish(1);
+    }
+    if (steady_now() >= next_beat) {
+      next_beat = steady_now() + kHeartbeat;
+      if (working) beat();
+    }
+  }
+}
+
+void Host::start_server() {
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.RegisterService(service_.get());
+  server_ = builder.BuildAndStart();
+}
+
+void Host::announce_listening() {
+  if (options_.notify_fd < 0) return;
+  constexpr std::string_view kLine = "listening\n";
+  [[maybe_unused]] const auto written = ::write(options_.notify_fd, kLine.data(), kLine.size());
+  ::close(options_.notify_fd);
+}
+
+void Host::accept_connections() {
+  while (auto connection = socket_.accept()) {
+    grpc::AddInsecureChannelFromFd(server_.get(), connection.release());
+  }
+}
+
+bool Host::failure_settled() const {
+  const auto since = steady_now() - failed_at_;
+  return failure_sent_ || since >= kFailureBound || (since >= kNoSupervisor && !hub_.has_stream());
+}
+
+// Ends what runs, says the last words, and leaves no socket behind, all within bounds.
+int Host::finish(int status) {
+  socket_.remove_name();
+  cancel_load_ = true;
+  runner_.stop();
+  const auto bound = steady_now() + kStopBound;
+  while (state_ == State::kServing && !context_ended_ && steady_now() < bound) {
+    pollfd woken{wake_.get(), POLLIN, 0};
+    ::poll(&woken, 1, 10);
+    eventfd_t count = 0;
+    ::eventfd_read(wake_.get(), &count);
+  }
+  hub_.close();
+  if (server_) server_->Shutdown(std::chrono::system_clock::now() + kFlushBound);
+  return status;
+}
+
+void Host::wake_main() {
+  ::eventfd_write(wake_.get(), 1);
+}
+
+// --- context thread
+
+void Host::context_thread() {
+  const auto begin = steady_now();
+  auto engine = loader_(options_.engine, *this);
+  if (!engine) {
+    load_failed(engine.error());
+    return;
+  }
+  engine_ = std::move(*engine);
+  on_progress(LoadProgress{"warmup"});
+  const auto loaded = steady_now();
+  if (auto proven = prove(*engine_, [this] { return cancel_load_.load(); }); !proven) {
+    load_failed(LoadFailure{"unclassified", proven.error().message, cancel_load_.load()});
+    return;
+  }
+  announce_ready(microseconds(loaded - begin), microseconds(steady_now() - loaded));
+  runner_.run(*engine_);
+  context_ended_ = true;
+  wake_main();
+}
+
+void Host::load_failed(const LoadFailure& failure) {
+  if (!failure.cancelled) {
+    v1::LoadFailed message;
+    message.set_class_(failure.failure_class);
+    message.set_reason(failure.reason);
+    hub_.tell_load_failed(std::move(message));
+    state_ = State::kLoadFailed;
+  }
+  wake_main();
+}
+
+void Host::announce_ready(std::uint64_t load_us, std::uint64_t warmup_us) {
+  const auto& facts = engine_->facts();
+  v1::Ready ready;
+  ready.set_protocol(1);
+  ready.set_build_id(facts.build_id);
+  ready.set_window(facts.window);
+  ready.set_sequences(facts.sequences);
+  ready.set_vocabulary(facts.vocabulary);
+  ready.set_longest_token_bytes(preparer_.longest_token_bytes());
+  ready.set_can_chat(preparer_.has_template());
+  for (const auto& use : facts.memory) {
+    auto& memory = *ready.add_memory();
+    memory.set_domain(use.domain);
+    memory.set_weights_bytes(use.weights_bytes);
+    memory.set_kv_bytes(use.kv_bytes);
+    memory.set_working_bytes(use.working_bytes);
+  }
+  ready.set_load_us(load_us);
+  ready.set_warmup_us(warmup_us);
+  ready.set_threads(facts.threads);
+  state_ = State::kServing;
+  hub_.tell_ready(std::move(ready));
+}
+
+void Host::on_progress(const LoadProgress& progress) {
+  const auto now = steady_now();
+  const auto since = now - told_at_;
+  const bool moved = progress.fraction - told_.fraction >= kProgressStep;
+  if (progress.phase == told_.phase && since < (moved ? kProgressPause : kProgressInterval)) {
+    return;
+  }
+  told_ = progress;
+  told_at_ = now;
+  v1::Progress message;
+  message.set_phase(std::string(progress.phase));
+  message.set_fraction(progress.fraction);
+  message.set_bytes_done(progress.bytes_done);
+  message.set_bytes_total(progress.bytes_total);
+  hub_.tell_progress(message);
+}
+
+void Host::on_vocabulary(const Engine& engine) {
+  preparer_.start(engine);
+}
+
+// --- any thread
+
+void Host::on_activity() {
+  beat();
+  wake_main();
+}
+
+void Host::on_drained() {
+  hub_.tell_drained();
+}
+
+void Host::beat() {
+  const auto activity = runner_.activity();
+  v1::Heartbeat heartbeat;
+  heartbeat.set_progress(runner_.progress());
+  heartbeat.set_active(activity.active);
+  heartbeat.set_waiting(activity.waiting);
+  hub_.tell_heartbeat(heartbeat);
+}
+
+}  // namespace berth::worker

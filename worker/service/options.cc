@@ -1,0 +1,212 @@
+#include "worker/service/options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <functional>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "common/text.h"
+#include "common/uuid.h"
+
+namespace berth::worker {
+namespace {
+
+constexpr std::uint32_t kMaxContext = 1U << 24U;
+constexpr std::uint32_t kMaxSequences = 64;
+constexpr std::uint32_t kMaxThreads = 1024;
+constexpr std::uint32_t kMinBatch = 64;  // must hold one token of every sequence
+constexpr std::uint32_t kMaxBatch = 16384;
+constexpr std::size_t kShownBytes = 80;
+
+tl::unexpected<Error> usage(std::string message) {
+  return fail(Reason::kInvalidArgument, std::move(message));
+}
+
+Status set_number(std::string_view name, std::string_view text, std::uint32_t lowest,
+                  std::uint32_t highest, std::uint32_t& out) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < lowest ||
+      number > highest) {
+    return usage(std::string(name) + " must be a whole number from " + std::to_string(lowest) +
+                 " to " + std::to_string(highest) + ", not \"" + printable_line(text, kShownBytes) +
+                 "\".");
+  }
+  out = number;
+  return {};
+}
+
+Status set_choice(std::string_view name, std::string_view text,
+                  std::span<const std::string_view> choices, std::string& out) {
+  if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
+    std::string list;
+    for (const auto choice : choices) list.append(list.empty() ? "" : ", ").append(choice);
+    return usage(std::string(name) + " must be one of " + list + ", not \"" +
+                 printable_line(text, kShownBytes) + "\".");
+  }
+  out = text;
+  return {};
+}
+
+constexpr std::array<std::string_view, 9> kKvTypes = {"f32",  "f16",  "bf16", "q8_0",  "q5_1",
+                                                      "q5_0", "q4_1", "q4_0", "iq4_nl"};
+constexpr std::array<std::string_view, 3> kFlashAttention = {"auto", "on", "off"};
+
+struct Option {
+  std::string_view name;
+  bool takes_value;
+  std::function<Status(Options&, std::string_view)> set;
+};
+
+Status set_text(std::string_view name, std::string_view text, std::string& out) {
+  if (text.empty()) return usage(std::string(name) + " must not be empty.");
+  out = text;
+  return {};
+}
+
+const std::vector<Option>& option_table() {
+  using O = Options;
+  using Text = std::string_view;
+  constexpr auto kMaxFd = static_cast<std::uint32_t>(std::numeric_limits<std::int16_t>::max());
+  static const auto* const table = new std::vector<Option>{
+      {"--model", true, [](O& o, Text v) { return set_text("--model", v, o.engine.model_path); }},
+      {"--socket", true, [](O& o, Text v) { return set_text("--socket", v, o.socket); }},
+      {"--context", true,
+       [](O& o, Text v) { return set_number("--context", v, 16, kMaxContext, o.engine.context); }},
+      {"--sequences", true,
+       [](O& o, Text v) {
+         return set_number("--sequences", v, 1, kMaxSequences, o.engine.sequences);
+       }},
+      {"--threads", true,
+       [](O& o, Text v) { return set_number("--threads", v, 1, kMaxThreads, o.engine.threads); }},
+      {"--batch", true,
+       [](O& o, Text v) { return set_number("--batch", v, kMinBatch, kMaxBatch, o.engine.batch); }},
+      {"--kv-type", true,
+       [](O& o, Text v) { return set_choice("--kv-type", v, kKvTypes, o.engine.kv_type); }},
+      {"--flash-attention", true,
+       [](O& o, Text v) {
+         return set_choice("--flash-attention", v, kFlashAttention, o.engine.flash_attention);
+       }},
+      {"--chat-template", true,
+       [](O& o, Text v) { return set_text("--chat-template", v, o.chat_template_file); }},
+      {"--instance", true,
+       [](O& o, Text v) -> Status {
+         if (Uuid::parse(v).is_nil()) {
+           return usage("--instance must be a UUID, not \"" + printable_line(v, kShownBytes) +
+                        "\".");
+         }
+         o.instance = v;
+         return {};
+       }},
+      {"--notify-fd", true,
+       [](O& o, Text v) -> Status {
+         std::uint32_t fd = 0;
+         auto set = set_number("--notify-fd", v, 3, kMaxFd, fd);
+         if (set) o.notify_fd = static_cast<int>(fd);
+         return set;
+       }},
+      {"--parent-stdin", false,
+       [](O& o, Text) -> Status {
+         o.parent_stdin = true;
+         return {};
+       }},
+      {"--version", false,
+       [](O& o, Text) -> Status {
+         o.action = Options::Action::kVersion;
+         return {};
+       }},
+      {"--devices", false,
+       [](O& o, Text) -> Status {
+         o.action = Options::Action::kDevices;
+         return {};
+       }},
+      {"--help", false,
+       [](O& o, Text) -> Status {
+         o.action = Options::Action::kHelp;
+         return {};
+       }},
+  };
+  return *table;
+}
+
+tl::unexpected<Error> unknown_option(std::string_view argument) {
+  std::vector<std::string> names;
+  for (const auto& option : option_table()) names.emplace_back(option.name);
+  const auto near = nearest_names(std::string(argument), names, 1);
+  std::string message =
+      "There is no option \"" + printable_line(argument, kShownBytes) + "\" (see --help).";
+  if (!near.empty()) message += " Did you mean " + near.front() + "?";
+  return usage(std::move(message));
+}
+
+Status check(const Options& options) {
+  if (options.action != Options::Action::kServe) return {};
+  if (options.engine.model_path.empty()) return usage("--model PATH is missing.");
+  if (options.socket.empty()) return usage("--socket PATH is missing.");
+  const auto& kv = options.engine.kv_type;
+  const bool quantized = kv != "f32" && kv != "f16" && kv != "bf16";
+  if (quantized && options.engine.flash_attention == "off") {
+    return usage("--kv-type " + kv + " needs flash attention: --flash-attention auto or on.");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Options> parse_options(std::span<const char* const> arguments) {
+  Options options;
+  std::vector<std::string_view> seen;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view argument(arguments[i]);
+    const auto equals = argument.find('=');
+    const auto name = argument.substr(0, equals);
+    const auto& table = option_table();
+    const auto option = std::find_if(table.begin(), table.end(),
+                                     [name](const Option& one) { return one.name == name; });
+    if (option == table.end()) return unknown_option(name);
+    if (std::find(seen.begin(), seen.end(), option->name) != seen.end()) {
+      return usage(std::string(name) + " is given twice.");
+    }
+    seen.push_back(option->name);
+    std::string_view value;
+    if (option->takes_value) {
+      if (equals != std::string_view::npos) {
+        value = argument.substr(equals + 1);
+      } else if (i + 1 < arguments.size()) {
+        value = arguments[++i];
+      } else {
+        return usage(std::string(name) + " needs a value.");
+      }
+    } else if (equals != std::string_view::npos) {
+      return usage(std::string(name) + " takes no value.");
+    }
+    if (auto set = option->set(options, value); !set) return fail(set.error());
+  }
+  if (auto checked = check(options); !checked) return fail(checked.error());
+  return options;
+}
+
+std::string_view help_text() {
+  return R"(berth-worker serves one model to berthd: a GGUF file, by gRPC on a Unix socket.
+
+  --model PATH             the model; of a split model its first file
+  --socket PATH            where to listen: in a directory of mode 0700, fewer than 108 bytes
+  --context N              tokens of one sequence (default: as the model was trained, up to 32768)
+  --sequences N            requests at once, each with its own window (1 to 64, default 1)
+  --threads N              compute threads (default: the cores that the process may use)
+  --batch N                most tokens computed at once (64 to 16384, default 512)
+  --kv-type TYPE           f32, f16 (default), bf16, q8_0, q5_1, q5_0, q4_1, q4_0, iq4_nl
+  --flash-attention MODE   auto (default), on, off
+  --chat-template FILE     a Jinja chat template instead of the model's own
+  --instance UUID          the instance's id, checked against the supervisor's greeting
+  --notify-fd N            writes "listening" to this descriptor once clients can connect
+  --parent-stdin           exits when its standard input ends
+  --devices                lists ggml's devices as JSON and exits
+  --version, --help
+)";
+}
+
+}  // namespace berth::worker

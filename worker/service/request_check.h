@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+
+#include "berth/v1/inference.pb.h"
+#include "common/result.h"
+#include "worker/engine/engine.h"
+#include "worker/lanes/job.h"
+
+namespace berth::worker {
+
+// Sampling, stop texts and max_tokens of a request, checked; input and sink stay empty.
+// Errors: kInvalidArgument with the field, its value and what was expected.
+Result<std::unique_ptr<Job>> check_request(const v1::GenerateRequest& request);
+
+// Token ids that a client sent. Errors: kInvalidArgument, names the first bad one.
+Result<std::vector<TokenId>> check_tokens(const v1::TokenInput& input, std::uint32_t vocabulary);
+
+// Errors: kInvalidArgument with the offset of the first byte that is not UTF-8.
+Status check_utf8(std::string_view text, std::string_view param);
+
+// Errors: kInvalidArgument where the prompt has no token; kWindowExceeded (T93) with both numbers
+// where prompt and one token of answer need more than the window. Nothing is ever cut.
+Status check_window(std::size_t prompt_tokens, std::uint32_t window);
+
+}  // namespace berth::worker

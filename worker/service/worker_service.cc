@@ -1,0 +1,26 @@
+#include "worker/service/worker_service.h"
+
+#include "worker/service/control_stream.h"
+#include "worker/service/generate_stream.h"
+
+namespace berth::worker {
+
+grpc::ServerBidiReactor<v1::ControlRequest, v1::ControlEvent>* WorkerService::Control(
+    grpc::CallbackServerContext* /*context*/) {
+  return ControlStream::create(hub_).get();
+}
+
+grpc::ServerWriteReactor<v1::GenerateEvent>* WorkerService::Generate(
+    grpc::CallbackServerContext* context, const v1::GenerateRequest* request) {
+  auto stream =
+      GenerateStream::create(*context, *request, hub_.instance_id(), [this] { runner_.wake(); });
+  auto* const reactor = stream.get();
+  if (hub_.ready()) {
+    preparer_.prepare(std::move(stream));
+  } else {
+    stream->on_end(Error(Reason::kConflict, "The model is still being loaded."));
+  }
+  return reactor;
+}
+
+}  // namespace berth::worker

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+
+#include "berth/v1/worker.grpc.pb.h"
+#include "worker/lanes/lane_runner.h"
+#include "worker/service/control_hub.h"
+#include "worker/service/preparer.h"
+
+namespace berth::worker {
+
+// berth.v1.Worker. Owns nothing; gRPC's threads.
+class WorkerService final : public v1::Worker::CallbackService {
+ public:
+  WorkerService(ControlHub& hub, Preparer& preparer, LaneRunner& runner)
+      : hub_(hub), preparer_(preparer), runner_(runner) {}
+
+  grpc::ServerBidiReactor<v1::ControlRequest, v1::ControlEvent>* Control(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerWriteReactor<v1::GenerateEvent>* Generate(
+      grpc::CallbackServerContext* context, const v1::GenerateRequest* request) override;
+
+ private:
+  ControlHub& hub_;
+  Preparer& preparer_;
+  LaneRunner& runner_;
+};
+
+}  // namespace berth::worker
