@@ -15,7 +15,7 @@ namespace berth::core {
 
 struct ChatInput {
   std::string messages_json;  // a JSON array, well-formed UTF-8
-  std::string tools_json;     // a JSON array or empty
+  std::string tools_json{};   // a JSON array or empty
   bool add_generation_prompt = true;
 };
 struct PromptInput {

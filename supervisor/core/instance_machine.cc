@@ -358,7 +358,6 @@ void InstanceMachine::wait_for(std::string_view what, Duration at_most, const Mo
 }
 
 bool InstanceMachine::takes_leases() const {
-  if (state_.value == State::kStopping && mutated(Mutation::kLeaseWhileStopping)) return true;
   return state_.value == State::kReady || state_.value == State::kBusy;
 }
 

@@ -9,14 +9,14 @@ namespace berth::core {
 // not exist.
 enum class Mutation : std::uint8_t {
   kNone,
-  kLostWaiter,          // a waiter leaves the queue without an answer
-  kLostDeadline,        // a waiter's deadline is never looked at
-  kDoubleLoad,          // every request for a cold model starts a load of its own
-  kNoInstanceCheck,     // L1: a completion of another instance is taken for the current one's
-  kLeaseNotReturned,    // a place stays taken after its request is done
-  kNoKillAfterTerm,     // L3: a worker that ignores SIGTERM is given up without SIGKILL
-  kHangUpEndsLoad,      // L5: a client that goes takes the load with it
-  kLeaseWhileStopping,  // a stopping instance takes requests
+  kLostWaiter,        // a waiter leaves the queue without an answer
+  kLostDeadline,      // a waiter's deadline is never looked at
+  kDoubleLoad,        // every request for a cold model starts a load of its own
+  kNoInstanceCheck,   // L1: a completion of another instance is taken for the current one's
+  kLeaseNotReturned,  // a place stays taken after its request is done
+  kNoKillAfterTerm,   // L3: a worker that ignores SIGTERM is given up without SIGKILL
+  kHangUpEndsLoad,    // L5: a client that goes takes the load with it
+  kNoBackOff,         // L9: a worker that died is started again at once
 };
 
 #ifdef BERTH_MUTATIONS

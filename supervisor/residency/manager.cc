@@ -229,7 +229,7 @@ void Manager::start_if_wanted(Berth& berth) {
     if (leaving(berth.model->name) != nullptr) return;
   }
   const SteadyTime now = environment_.clock.now();
-  if (berth.back_off.not_before() > now) {
+  if (berth.back_off.not_before() > now && !mutated(Mutation::kNoBackOff)) {
     if (berth.back_off_timer.armed()) return;
     berth.back_off_timer =
         environment_.clock.sleep_until(berth.back_off.not_before(), [this, &berth] {

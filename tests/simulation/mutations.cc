@@ -1,0 +1,48 @@
+#include "tests/simulation/mutations.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "supervisor/core/mutation.h"
+
+namespace berth {
+namespace {
+
+core::Mutation planted = core::Mutation::kNone;
+
+constexpr std::array<std::pair<std::string_view, core::Mutation>, 9> kNames = {{
+    {"none", core::Mutation::kNone},
+    {"lost_waiter", core::Mutation::kLostWaiter},
+    {"lost_deadline", core::Mutation::kLostDeadline},
+    {"double_load", core::Mutation::kDoubleLoad},
+    {"no_instance_check", core::Mutation::kNoInstanceCheck},
+    {"lease_not_returned", core::Mutation::kLeaseNotReturned},
+    {"no_kill_after_term", core::Mutation::kNoKillAfterTerm},
+    {"hang_up_ends_load", core::Mutation::kHangUpEndsLoad},
+    {"no_back_off", core::Mutation::kNoBackOff},
+}};
+
+}  // namespace
+
+namespace core {
+
+bool mutated(Mutation mutation) {
+  return mutation == planted && mutation != Mutation::kNone;
+}
+
+}  // namespace core
+
+namespace sim {
+
+bool plant(std::string_view name) {
+  const auto* const at =
+      std::ranges::find(kNames, name, &std::pair<std::string_view, core::Mutation>::first);
+  if (at == kNames.end()) return false;
+  planted = at->second;
+  return true;
+}
+
+}  // namespace sim
+}  // namespace berth

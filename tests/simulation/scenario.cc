@@ -1,0 +1,455 @@
+#include "tests/simulation/scenario.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/event.h"
+#include "supervisor/core/exit_status.h"
+#include "supervisor/residency/residency.h"
+#include "tests/simulation/random.h"
+#include "tests/simulation/worker_script.h"
+
+namespace berth::sim {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// Longer than any step of a stop: cancel, SIGTERM, SIGKILL (L3).
+constexpr Duration kStopBound = milliseconds(250) + seconds(10) + seconds(5);
+constexpr Duration kEvidence = seconds(1);
+constexpr Duration kBackOff = seconds(30);
+constexpr Duration kLoadTimeout = seconds(20);
+constexpr Duration kRest = kLoadTimeout + kEvidence + kStopBound + kBackOff + kLoadTimeout;
+
+}  // namespace
+
+const std::vector<std::string>& expected_reach() {
+  static const std::vector<std::string> kAll = {
+      "answer conflict",
+      "answer deadline",
+      "answer lease",
+      "answer load_failed",
+      "answer queue_full",
+      "answer shutting_down",
+      "break conflict",
+      "break shutting_down",
+      "break worker_died",
+      "instance.died",
+      "instance.exited itself",
+      "instance.stopping disconnected",
+      "instance.stopping forced_unload",
+      "instance.stopping idle",
+      "instance.stopping load_failed",
+      "instance.stopping load_timeout",
+      "instance.stopping shutdown",
+      "instance.stopping unload",
+      "instance.stuck",
+      "load.failed launch",
+      "load.failed permanent",
+      "load.failed timeout",
+      "load.failed unclassified",
+      "load.interrupted forced_unload",
+      "load.interrupted shutdown",
+      "load.interrupted unload",
+      "load.ready",
+      "load.started idle_work",
+      "load.started request",
+      "phase back_off",
+      "phase stopping",
+      "phase weights",
+      "position",
+      "state busy",
+      "state closing",
+      "state draining",
+      "state loading",
+      "state ready",
+      "state starting",
+      "state stopping",
+      "state stuck",
+  };
+  return kAll;
+}
+
+Scenario::Scenario(std::uint64_t seed, std::size_t steps, bool trace)
+    : steps_(steps), trace_(trace), random_(seed * 2 + 1), world_(seed) {
+  limits_.waiters_per_model = static_cast<std::uint32_t>(random_.between(3, 12));
+  limits_.waiters_total = static_cast<std::uint32_t>(random_.between(6, 24));
+  limits_.queue_timeout = random_.percent(50) ? Duration(seconds(40)) : Duration(minutes(10));
+  const std::uint64_t count = random_.between(std::uint64_t{1}, std::uint64_t{3});
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto model = make_model(std::string(1, static_cast<char>('a' + i)));
+    model->settings.load_timeout = kLoadTimeout;
+    model->settings.ttl =
+        random_.percent(30) ? Duration::zero() : random_.between(seconds(1), minutes(3));
+    models_.push_back(model);
+  }
+  world_.workers.set_script([this](const std::string& model) { return draw_script(model); });
+  world_.events.on_event([this](const Event& event) { on_event(event); });
+  residency_ = std::make_unique<residency::Residency>(world_.environment(), limits_);
+  client_ = std::make_unique<SimRequest::Client>(SimRequest::Client{
+      world_.clock, *residency_, limits_.queue_timeout,
+      [this](const std::string& what) { violate(what); },
+      [this](const std::string& what) { ++reached_[what]; },
+      [this](const std::shared_ptr<const catalog::Model>& model) { new_request(model); }});
+  world_.clock.on_step([this] { check_step(); });
+}
+
+Scenario::~Scenario() {
+  world_.clock.on_step(nullptr);
+}
+
+ScenarioResult Scenario::run() {
+  for (std::size_t step = 0; step < steps_ && violation_.empty(); ++step) {
+    act();
+    check_step();
+    const std::uint64_t callbacks = random_.below(12);
+    for (std::uint64_t i = 0; i < callbacks && world_.clock.run_one(); ++i) continue;
+    if (world_.clock.idle()) check_quiet();
+  }
+  if (violation_.empty()) {
+    if (random_.percent(10)) {
+      destroy_early();
+    } else {
+      come_to_rest();
+    }
+  }
+  ScenarioResult result;
+  result.violation = violation_;
+  result.fingerprint = world_.clock.fingerprint();
+  result.loads = world_.workers.all().size();
+  result.requests = made_;
+  result.reached = std::move(reached_);
+  return result;
+}
+
+WorkerScript Scenario::draw_script(const std::string& model) {
+  WorkerScript script;
+  script.sequences = static_cast<std::uint32_t>(random_.between(1, 3));
+  script.prepare = random_.between(Duration::zero(), milliseconds(20));
+  script.listen = random_.between(Duration::zero(), milliseconds(100));
+  script.load = random_.between(milliseconds(1), milliseconds(900));
+  script.token_every = random_.between(milliseconds(1), seconds(random_.percent(20) ? 5 : 1));
+  if (calm_) return script;
+  constexpr std::uint64_t kFates = static_cast<std::uint64_t>(Fate::kDiesBusy) + 1;
+  if (random_.percent(60)) script.fate = static_cast<Fate>(random_.below(kFates));
+  script.fate_after = random_.between(Duration::zero(), milliseconds(800));
+  script.exit = random_.percent(50)
+                    ? core::ExitStatus(core::Exited{static_cast<int>(random_.below(3))})
+                    : core::ExitStatus(core::Signalled{SIGSEGV, random_.percent(50)});
+  script.ignores_term = random_.percent(15);
+  script.term_to_exit = random_.between(Duration::zero(), seconds(random_.percent(20) ? 12 : 1));
+  if (random_.percent(10)) script.kill_to_exit = random_.between(seconds(4), seconds(9));
+  script.log_never_read = random_.percent(10);
+  if (random_.percent(20)) script.exit_to_notice = random_.between(Duration::zero(), seconds(2));
+  say("script of " + model + ": " + std::string(fate_name(script.fate)));
+  return script;
+}
+
+void Scenario::act() {
+  const std::uint64_t dice = random_.below(100);
+  if (dice < 26) {
+    new_request(random_.pick(models_));
+  } else if (dice < 36) {
+    if (SimRequest* request = some_request()) {
+      say("hang up on " + request->model());
+      request->hang_up();
+    }
+  } else if (dice < 54) {
+    if (SimRequest* request = some_request()) request->release();
+  } else if (dice < 80) {
+    pass_time(milliseconds(300));
+  } else if (dice < 88) {
+    pass_time(seconds(3));
+  } else if (dice < 90) {
+    pass_time(minutes(2));
+  } else if (dice < 94) {
+    unload(random_.pick(models_)->name, false);
+  } else if (dice < 96) {
+    unload(random_.pick(models_)->name, true);
+  } else if (dice < 98) {
+    kill_some_worker();
+  } else if (dice < 99) {
+    say("suspend");
+    world_.clock.suspend(random_.between(seconds(1), minutes(60)));
+  } else if (random_.percent(15)) {
+    shut_down(random_.between(Duration::zero(), seconds(20)));
+  }
+  std::erase_if(requests_, [](const std::unique_ptr<SimRequest>& request) {
+    return request->state() == SimRequest::State::kDone;
+  });
+}
+
+void Scenario::new_request(const std::shared_ptr<const catalog::Model>& model) {
+  // Retries come from within callbacks; a bound keeps a failing model from making them for ever.
+  if (requests_.size() > 64) return;
+  Duration patience = random_.between(Duration::zero(), seconds(60));
+  if (random_.percent(40)) patience = random_.between(Duration::zero(), seconds(2));
+  const auto request_class =
+      random_.percent(85) ? residency::RequestClass::kForeground : residency::RequestClass::kIdle;
+  say("request for " + model->name);
+  ++made_;
+  requests_.push_back(std::make_unique<SimRequest>(*client_, model, world_.clock.now() + patience,
+                                                   request_class, random_.fork()));
+  requests_.back()->begin();
+}
+
+SimRequest* Scenario::some_request() {
+  if (requests_.empty()) return nullptr;
+  return random_.pick(requests_).get();
+}
+
+void Scenario::unload(const std::string& model, bool force) {
+  say((force ? "unload by force " : "unload ") + model);
+  const auto owed = owe("unload of " + model, kStopBound);
+  ordering_ = model;
+  residency_->unload(
+      model, force, [this, owed, force](const Result<residency::UnloadOutcome>& out) {
+        ++owed->answers;
+        if (out) return;
+        const Reason reason = out.error().reason;
+        const bool known = reason == Reason::kNotFound || reason == Reason::kInternal ||
+                           (reason == Reason::kConflict && !force);
+        if (!known) violate("unload failed with " + std::string(reason_info(reason).name));
+      });
+  ordering_.clear();
+}
+
+void Scenario::shut_down(Duration drain) {
+  say("shutdown");
+  shutting_down_ = true;
+  const auto owed = owe("shutdown", drain + kStopBound + kEvidence);
+  ordering_ = "*";
+  residency_->shutdown(drain, [this, owed] {
+    ++owed->answers;
+    shut_down_ = true;
+    for (const residency::InstanceSnapshot& instance : residency_->instances()) {
+      if (instance.state != "stuck") violate("shutdown is done and an instance lives");
+    }
+  });
+  ordering_.clear();
+}
+
+void Scenario::kill_some_worker() {
+  const auto present = world_.workers.present();
+  if (present.empty()) return;
+  const auto& worker = random_.pick(present);
+  say("somebody kills the worker of " + worker->model());
+  if (worker->alive()) worker->die(core::Signalled{SIGKILL, false});
+}
+
+void Scenario::pass_time(Duration most) {
+  const SteadyTime end = world_.clock.now() + random_.between(Duration::zero(), most);
+  while (violation_.empty()) {
+    world_.clock.settle();
+    check_quiet();
+    if (world_.clock.now() >= end) break;
+    world_.clock.jump(end);
+  }
+}
+
+void Scenario::come_to_rest() {
+  say("the faults stop");
+  calm_ = true;
+  client_->calm = true;
+  for (const auto& request : requests_) request->release();
+  const SteadyTime end = world_.clock.now() + kRest;
+  while (violation_.empty() && world_.clock.now() < end) {
+    world_.clock.settle();
+    check_quiet();
+    world_.clock.jump(end);
+  }
+  world_.clock.settle();
+  for (const auto& request : requests_) {
+    if (request->state() == SimRequest::State::kWaiting) {
+      violate("a request for " + request->model() + " waits after the faults have stopped");
+    }
+    request->hang_up();
+  }
+  for (const residency::InstanceSnapshot& instance : residency_->instances()) {
+    // A ttl may pass at any time.
+    const bool serves = instance.state == "ready" || instance.state == "busy";
+    const bool leaves =
+        instance.state == "draining" || instance.state == "stopping" || instance.state == "stuck";
+    if (!serves && !(leaves && world_.clock.wall_now() - instance.state_since <= kStopBound)) {
+      violate("an instance of " + instance.model + " is " + instance.state + " at rest");
+    }
+  }
+  if (!shutting_down_) shut_down(seconds(5));
+  world_.clock.advance(kRest);
+  if (!shut_down_) violate("shutdown did not end");
+  if (violation_.empty()) violate(order_.at_rest());
+  if (!residency_->instances().empty()) violate("an instance is left");
+  for (const auto& [id, record] : world_.store.load_records()) {
+    if (!record.ended) violate("the record of load " + id + " has no end: " + record.outcome);
+  }
+}
+
+void Scenario::destroy_early() {
+  say("the residency is destroyed");
+  world_.clock.on_step(nullptr);
+  client_->complain = [this](const std::string& what) { violate(what + " after the end"); };
+  residency_.reset();
+  for (const auto& worker : world_.workers.all()) {
+    if (worker->alive()) violate("a worker outlived its supervisor");
+  }
+  calm_ = true;
+  client_->calm = true;
+  requests_.clear();
+  world_.clock.advance(kRest);
+}
+
+void Scenario::check_step() {
+  if (!violation_.empty()) return;
+  for (const auto& request : requests_) request->check();
+  check_owed();
+  check_processes();
+
+  std::map<std::string, std::uint32_t> held;
+  for (const auto& request : requests_) {
+    const std::string instance = request->held_instance();
+    if (!instance.empty()) ++held[instance];
+  }
+  std::map<std::string, int> serving;
+  std::map<std::string, std::uint32_t> active_now;
+  for (const residency::InstanceSnapshot& instance : residency_->instances()) {
+    const std::string& state = instance.state;
+    const bool leases = state == "ready" || state == "busy";
+    if (leases || state == "starting" || state == "loading" || state == "closing") {
+      if (++serving[instance.model] > 1) violate("two serving instances of " + instance.model);
+    }
+    const auto before = active_before_.find(instance.id);
+    const std::uint32_t had = before == active_before_.end() ? 0 : before->second;
+    if (instance.active > had && state != "busy")
+      violate("a lease on an instance that is " + state);
+    if (instance.active > 0 && (state == "starting" || state == "loading" || state == "ready")) {
+      violate("leases on an instance that is " + state);
+    }
+    if (instance.sequences > 0 && held[instance.id] > instance.sequences) {
+      violate("more leases on " + instance.model + " than it has sequences");
+    }
+    active_now[instance.id] = instance.active;
+    ++reached_["state " + state];
+  }
+  active_before_ = std::move(active_now);
+}
+
+void Scenario::check_quiet() {
+  if (!violation_.empty()) return;
+  const SteadyTime now = world_.clock.now();
+  std::map<std::string, std::uint32_t> held;
+  std::set<std::string> waited_for;
+  for (const auto& request : requests_) {
+    const std::string instance = request->held_instance();
+    if (!instance.empty()) ++held[instance];
+    if (request->state() != SimRequest::State::kWaiting) continue;
+    // Those whose load has failed wait for its evidence, and for nothing else.
+    const SteadyTime end = order_.last_end(request->model());
+    if (request->since() <= end && now <= end + kEvidence) continue;
+    waited_for.insert(request->model());
+  }
+  for (const residency::InstanceSnapshot& instance : residency_->instances()) {
+    if (instance.active != held[instance.id]) {
+      violate("an instance of " + instance.model + " counts " + std::to_string(instance.active) +
+              " leases of " + std::to_string(held[instance.id]));
+    }
+    const bool serves = instance.state == "ready" || instance.state == "busy";
+    const bool free_place = serves && instance.active < instance.sequences;
+    if (free_place && (instance.waiting > 0 || waited_for.contains(instance.model))) {
+      violate("a request for " + instance.model + " waits beside a free place");
+    }
+  }
+  for (const std::string& model : waited_for) {
+    if (residency_->state_of(model) != "absent") continue;
+    const bool back_off = now < order_.last_death(model) + kStopBound + kBackOff;
+    if (!back_off) violate("nothing is done for a request for " + model);
+  }
+}
+
+void Scenario::check_processes() {
+  std::map<std::string, std::string> states;  // by instance
+  for (const residency::InstanceSnapshot& instance : residency_->instances()) {
+    states[instance.id] = instance.state;
+  }
+  std::map<std::string, int> of_model;
+  const auto present = world_.workers.present();
+  const auto& records = world_.store.process_records();
+  if (records.size() != present.size()) violate("the store's processes are not those that live");
+  for (const auto& worker : present) {
+    if (!records.contains(worker->instance())) violate("a process without its record");
+    const auto state = states.find(worker->instance());
+    if (state == states.end()) {
+      violate("a process of " + worker->model() + " whose instance was given up");
+      continue;
+    }
+    if (state->second == "stuck") {
+      if (!worker->killed()) violate("stuck without SIGKILL");
+    } else if (++of_model[worker->model()] > 1) {
+      violate("two processes of " + worker->model());
+    }
+    if (worker->killed() && worker->terminated() &&
+        *worker->killed() != *worker->terminated() + limits_.term_wait) {
+      violate("SIGKILL was not sent 10 s after SIGTERM");
+    }
+    if (worker->terminated() && !worker->ready()) violate("SIGTERM for a worker that loads");
+  }
+}
+
+void Scenario::check_owed() {
+  for (const auto& owed : owed_) {
+    if (owed->answers > 1) violate(owed->what + " was answered twice");
+    if (owed->answers == 0 && world_.clock.now() > owed->until) violate(owed->what + " is late");
+  }
+  std::erase_if(owed_, [](const std::shared_ptr<Owed>& owed) { return owed.use_count() == 1; });
+}
+
+std::shared_ptr<Scenario::Owed> Scenario::owe(std::string what, Duration within) {
+  owed_.push_back(std::make_shared<Owed>(Owed{std::move(what), world_.clock.now() + within}));
+  return owed_.back();
+}
+
+void Scenario::on_event(const Event& event) {
+  if (trace_) say(logfmt(event));
+  std::string reach(event.name);
+  for (const std::string_view field : {"cause", "failure_class"}) {
+    const std::string value = SimEvents::field(event, field);
+    if (!value.empty()) reach += " " + value;
+  }
+  ++reached_[reach];
+  violate(order_.on_event(event));
+  const std::string cause = SimEvents::field(event, "cause");
+  const std::string model = SimEvents::field(event, "model");
+  const bool ordered = cause == "unload" || cause == "forced_unload" || cause == "shutdown";
+  if (event.name == "load.interrupted" && !ordered) violate("a load interrupted by " + cause);
+  if ((event.name == "load.interrupted" ||
+       (event.name == "instance.stopping" && ordered && cause != "shutdown")) &&
+      ordering_ != model && ordering_ != "*") {
+    violate(std::string(event.name) + " of " + model + " that nobody ordered");
+  }
+}
+
+void Scenario::violate(const std::string& what) {
+  if (what.empty() || !violation_.empty()) return;
+  violation_ = what;
+  say("VIOLATION: " + what);
+}
+
+void Scenario::say(const std::string& what) {
+  if (!trace_) return;
+  const auto now = std::chrono::duration<double>(world_.clock.now().time_since_epoch());
+  std::printf("%12.6f %s\n", now.count(), what.c_str());
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "supervisor/catalog/model.h"
+#include "supervisor/residency/residency.h"
+#include "tests/simulation/event_order.h"
+#include "tests/simulation/random.h"
+#include "tests/simulation/sim_request.h"
+#include "tests/simulation/sim_world.h"
+
+namespace berth::sim {
+
+struct ScenarioResult {
+  std::string violation;  // empty: all is well
+  std::uint64_t fingerprint = 0;
+  std::size_t loads = 0;
+  std::size_t requests = 0;
+  // What was reached: events with their causes, answers, states. A world that never gets into
+  // trouble proves nothing.
+  std::map<std::string, std::uint64_t> reached;
+};
+
+// What a few hundred seeds must have reached.
+const std::vector<std::string>& expected_reach();
+
+// One seeded life of a small supervisor: one to three models whose workers load, fail and die;
+// clients that come, hang up, retry and have deadlines; unloads, suspends and a shutdown at random
+// moments. The invariants of spec 2 are checked after every step. Afterwards the faults stop and
+// everything must come to rest within the sum of the named deadlines.
+class Scenario {
+ public:
+  // `trace`: print what happens to standard output.
+  Scenario(std::uint64_t seed, std::size_t steps, bool trace);
+  Scenario(const Scenario&) = delete;
+  Scenario& operator=(const Scenario&) = delete;
+  ~Scenario();
+
+  ScenarioResult run();
+
+ private:
+  // What a call that ends later is owed.
+  struct Owed {
+    std::string what;
+    SteadyTime until{};
+    int answers = 0;
+  };
+
+  WorkerScript draw_script(const std::string& model);
+  void act();
+  void new_request(const std::shared_ptr<const catalog::Model>& model);
+  void unload(const std::string& model, bool force);
+  void shut_down(Duration drain);
+  void kill_some_worker();
+  void pass_time(Duration most);
+  void come_to_rest();
+  void destroy_early();
+  void check_step();
+  void check_quiet();
+  void check_processes();
+  void check_owed();
+  void on_event(const Event& event);
+  void violate(const std::string& what);
+  void say(const std::string& what);
+  std::shared_ptr<Owed> owe(std::string what, Duration within);
+  [[nodiscard]] SimRequest* some_request();
+
+  const std::size_t steps_;
+  const bool trace_;
+  Random random_;
+  SimWorld world_;
+  residency::Limits limits_;
+  std::vector<std::shared_ptr<const catalog::Model>> models_;
+  EventOrder order_{world_.clock};
+  std::unique_ptr<residency::Residency> residency_;
+  std::unique_ptr<SimRequest::Client> client_;
+  std::vector<std::unique_ptr<SimRequest>> requests_;
+  std::vector<std::shared_ptr<Owed>> owed_;
+  std::map<std::string, std::uint32_t> active_before_;  // by instance
+  std::string ordering_;  // the model that is being unloaded right now, or "*" at shutdown
+  bool calm_ = false;
+  bool shutting_down_ = false;
+  bool shut_down_ = false;
+  std::size_t made_ = 0;
+  std::string violation_;
+  std::map<std::string, std::uint64_t> reached_;
+};
+
+}  // namespace berth::sim

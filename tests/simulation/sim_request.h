@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/clock.h"
+#include "common/result.h"
+#include "supervisor/catalog/model.h"
+#include "supervisor/residency/residency.h"
+#include "supervisor/rpc/worker_client.h"
+#include "tests/simulation/random.h"
+#include "tests/simulation/sim_clock.h"
+
+namespace berth::sim {
+
+// One client's request: waits, gets a lease, holds it or streams with it, hangs up at any moment,
+// and asks why when its stream breaks. Does unpleasant things from within callbacks, by the seed.
+// Notes what a client may not see. Simulation thread.
+class SimRequest : public residency::ClaimObserver {
+ public:
+  enum class State : std::uint8_t { kWaiting, kHolding, kStreaming, kExplaining, kDone };
+
+  // What the request needs of the scenario. Outlives it.
+  struct Client {
+    SimClock& clock;
+    residency::Residency& residency;
+    Duration queue_timeout;
+    // A defect was seen.
+    std::function<void(const std::string&)> complain;
+    // Something worth counting was reached.
+    std::function<void(const std::string&)> reached;
+    // Another request for the same model, from within a callback.
+    std::function<void(const std::shared_ptr<const catalog::Model>&)> retry;
+    bool calm = false;  // no more tricks
+  };
+
+  SimRequest(Client& client, std::shared_ptr<const catalog::Model> model, SteadyTime deadline,
+             residency::RequestClass request_class, Random random);
+  SimRequest(const SimRequest&) = delete;
+  SimRequest& operator=(const SimRequest&) = delete;
+  ~SimRequest() override;
+
+  void begin();
+  // The client goes away, whatever it is doing.
+  void hang_up();
+  // Lets go of a lease that is only held.
+  void release();
+
+  [[nodiscard]] State state() const { return state_; }
+  [[nodiscard]] const std::string& model() const { return model_->name; }
+  [[nodiscard]] SteadyTime since() const { return since_; }
+  // The instance that it holds a lease on; empty where none.
+  [[nodiscard]] std::string held_instance() const;
+  // Looks at the clock: an answer that did not come in time.
+  void check();
+
+  void on_claim_progress(const residency::ClaimProgress& progress) override;
+  void on_lease(residency::Lease lease) override;
+  void on_claim_failed(Error error) override;
+
+ private:
+  class Sink;
+
+  void answered();
+  void stream();
+  void on_stream_end(const Status& status);
+  void finish();
+
+  Client& client_;
+  const std::shared_ptr<const catalog::Model> model_;
+  const SteadyTime since_;
+  const SteadyTime deadline_;  // the effective one
+  const residency::RequestClass request_class_;
+  Random random_;
+
+  State state_ = State::kWaiting;
+  bool answered_ = false;
+  std::optional<std::uint32_t> last_position_;
+  SteadyTime asked_why_{};
+  std::unique_ptr<residency::Claim> claim_;
+  residency::Lease lease_;
+  std::unique_ptr<rpc::GenerateCall> call_;
+  std::shared_ptr<Sink> sink_;
+};
+
+}  // namespace berth::sim

@@ -1,0 +1,67 @@
+#include "tests/simulation/sim_store.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "supervisor/store/store.h"
+
+namespace berth::sim {
+
+void SimStore::put_load(store::LoadRecord record) {
+  std::string id = record.id;
+  loads_.insert_or_assign(std::move(id), std::move(record));
+}
+
+void SimStore::loads(std::string model, std::size_t limit,
+                     std::function<void(Result<std::vector<store::LoadRecord>>)> done) {
+  std::vector<store::LoadRecord> found;
+  for (auto at = loads_.rbegin(); at != loads_.rend() && found.size() < limit; ++at) {
+    if (at->second.model == model) found.push_back(at->second);
+  }
+  clock_.post_from("store", [done = std::move(done), found = std::move(found)] { done(found); });
+}
+
+void SimStore::put_process(store::ProcessRecord record) {
+  std::string instance = record.instance;
+  processes_.insert_or_assign(std::move(instance), std::move(record));
+}
+
+void SimStore::remove_process(std::string instance) {
+  processes_.erase(instance);
+}
+
+void SimStore::processes(std::function<void(Result<std::vector<store::ProcessRecord>>)> done) {
+  std::vector<store::ProcessRecord> all;
+  for (const auto& [instance, record] : processes_) all.push_back(record);
+  clock_.post_from("store", [done = std::move(done), all = std::move(all)] { done(all); });
+}
+
+void SimStore::put_event(Event event) {
+  store::StoredEvent kept;
+  kept.sequence = event.sequence;
+  kept.time = event.time;
+  kept.name = event.name;
+  kept.level = event.level;
+  for (EventField& field : event.fields) {
+    kept.fields.emplace_back(field.name, std::move(field.value));
+  }
+  events_.try_emplace(event.sequence, std::move(kept));
+}
+
+void SimStore::events_since(WallTime since, std::string prefix, std::size_t limit,
+                            std::function<void(Result<std::vector<store::StoredEvent>>)> done) {
+  std::vector<store::StoredEvent> found;
+  for (auto at = events_.rbegin(); at != events_.rend() && found.size() < limit; ++at) {
+    if (at->second.time >= since && at->second.name.starts_with(prefix)) {
+      found.push_back(at->second);
+    }
+  }
+  std::ranges::reverse(found);
+  clock_.post_from("store", [done = std::move(done), found = std::move(found)] { done(found); });
+}
+
+}  // namespace berth::sim

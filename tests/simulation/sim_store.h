@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "supervisor/store/store.h"
+#include "tests/simulation/sim_clock.h"
+
+namespace berth::sim {
+
+// A store in memory; answers come as posts of its own thread.
+class SimStore : public store::Store {
+ public:
+  explicit SimStore(SimClock& clock) : clock_(clock) {}
+
+  void put_load(store::LoadRecord record) override;
+  void loads(std::string model, std::size_t limit,
+             std::function<void(Result<std::vector<store::LoadRecord>>)> done) override;
+  void put_process(store::ProcessRecord record) override;
+  void remove_process(std::string instance) override;
+  void processes(std::function<void(Result<std::vector<store::ProcessRecord>>)> done) override;
+  void put_event(Event event) override;
+  void events_since(WallTime since, std::string prefix, std::size_t limit,
+                    std::function<void(Result<std::vector<store::StoredEvent>>)> done) override;
+
+  // For tests.
+  [[nodiscard]] const std::map<std::string, store::LoadRecord>& load_records() const {
+    return loads_;  // by id
+  }
+  [[nodiscard]] const std::map<std::string, store::ProcessRecord>& process_records() const {
+    return processes_;  // by instance
+  }
+
+ private:
+  SimClock& clock_;
+  std::map<std::string, store::LoadRecord> loads_;
+  std::map<std::string, store::ProcessRecord> processes_;
+  std::map<std::uint64_t, store::StoredEvent> events_;  // by sequence
+};
+
+}  // namespace berth::sim

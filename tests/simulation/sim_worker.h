@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "supervisor/core/exit_status.h"
+#include "supervisor/core/generation.h"
+#include "supervisor/process/launcher.h"
+#include "supervisor/rpc/worker_client.h"
+#include "tests/simulation/sim_clock.h"
+#include "tests/simulation/worker_script.h"
+
+namespace berth::sim {
+
+// One simulated worker process, seen from both sides: the process that the launcher started and
+// the server behind its socket. What it does comes from its script; what it tells comes as posts
+// of its own threads. Simulation thread.
+class SimWorker : public std::enable_shared_from_this<SimWorker> {
+ public:
+  SimWorker(SimClock& clock, WorkerScript script, std::string model, std::string instance,
+            std::string socket, pid_t pid);
+  SimWorker(const SimWorker&) = delete;
+  SimWorker& operator=(const SimWorker&) = delete;
+  ~SimWorker();
+
+  void begin(process::ChildObserver& observer);
+  void signal(int signal);
+  // Ends by itself, now.
+  void die(const core::ExitStatus& status);
+  // The supervisor let go of it (its end): nobody is told any more.
+  void abandon();
+
+  void connect(rpc::WorkerObserver& observer);
+  void disconnect();
+  std::unique_ptr<rpc::GenerateCall> generate(const core::GenerateRequest& request,
+                                              SteadyTime deadline,
+                                              std::shared_ptr<rpc::GenerateSink> sink);
+
+  [[nodiscard]] const std::string& model() const { return model_; }
+  [[nodiscard]] const std::string& instance() const { return instance_; }
+  [[nodiscard]] const std::string& socket() const { return socket_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] const WorkerScript& script() const { return script_; }
+  [[nodiscard]] bool alive() const { return alive_; }
+  [[nodiscard]] std::optional<SteadyTime> ended() const { return ended_; }
+  // on_exit() was called.
+  [[nodiscard]] bool reaped() const { return reaped_; }
+  [[nodiscard]] bool ready() const { return ready_; }
+  // When it got its first SIGTERM and SIGKILL.
+  [[nodiscard]] std::optional<SteadyTime> terminated() const { return terminated_; }
+  [[nodiscard]] std::optional<SteadyTime> killed() const { return killed_; }
+  [[nodiscard]] std::size_t generations() const { return calls_.size(); }
+
+ private:
+  class Call;
+  class CallHandle;
+
+  void after(Duration delay, void (SimWorker::*what)());
+  void listen();
+  void load_step();
+  void finish_load();
+  void fate_strikes();
+  void say_load_failed();
+  void exit_now();
+  void notice_exit();
+  void end_stream();
+  template <typename Tell>
+  void tell(Tell tell);
+  void forget(Call* call);
+
+  SimClock& clock_;
+  const WorkerScript script_;
+  const std::string model_;
+  const std::string instance_;
+  const std::string socket_;
+  const pid_t pid_;
+
+  process::ChildObserver* child_observer_ = nullptr;
+  rpc::WorkerObserver* stream_observer_ = nullptr;
+  bool alive_ = true;
+  bool reaped_ = false;
+  bool ready_ = false;
+  std::optional<SteadyTime> ended_;
+  std::optional<SteadyTime> terminated_;
+  std::optional<SteadyTime> killed_;
+  bool stream_ended_ = false;
+  core::ExitStatus status_ = core::UnknownExit{};
+  core::ExitStatus ends_with_ = core::UnknownExit{};
+  std::uint32_t steps_done_ = 0;
+  std::vector<Timer> timers_;
+  std::vector<std::shared_ptr<Call>> calls_;
+};
+
+}  // namespace berth::sim

@@ -1,0 +1,144 @@
+#include "tests/simulation/sim_workers.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/result.h"
+#include "common/uuid.h"
+#include "supervisor/process/launcher.h"
+#include "supervisor/residency/residency.h"
+#include "supervisor/rpc/worker_client.h"
+#include "tests/simulation/sim_worker.h"
+#include "tests/simulation/worker_script.h"
+
+namespace berth::sim {
+namespace {
+
+std::string socket_of(const std::string& instance) {
+  return "/sim/" + instance + ".sock";
+}
+
+}  // namespace
+
+class SimWorkers::Child : public process::ChildProcess {
+ public:
+  explicit Child(std::shared_ptr<SimWorker> worker) : worker_(std::move(worker)) {}
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() override { worker_->abandon(); }
+
+  [[nodiscard]] pid_t pid() const override { return worker_->pid(); }
+  [[nodiscard]] std::uint64_t start_ticks() const override {
+    return static_cast<std::uint64_t>(worker_->pid()) * 100;
+  }
+  void signal_group(int signal) override { worker_->signal(signal); }
+  void close_stdin() override {}
+
+ private:
+  const std::shared_ptr<SimWorker> worker_;
+};
+
+class SimWorkers::Client : public rpc::WorkerClient {
+ public:
+  explicit Client(std::shared_ptr<SimWorker> worker) : worker_(std::move(worker)) {}
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client() override { worker_->disconnect(); }
+
+  std::unique_ptr<rpc::GenerateCall> generate(const core::GenerateRequest& request,
+                                              SteadyTime deadline,
+                                              std::shared_ptr<rpc::GenerateSink> sink) override {
+    return worker_->generate(request, deadline, std::move(sink));
+  }
+  void cancel_load() override {}
+
+ private:
+  const std::shared_ptr<SimWorker> worker_;
+};
+
+void SimWorkers::prepare_launch(const std::shared_ptr<const catalog::Model>& model,
+                                const Uuid& instance,
+                                std::function<void(Result<residency::PreparedLaunch>)> done) {
+  const std::string id = instance.to_string();
+  const WorkerScript script = script_ ? script_(model->name) : WorkerScript{};
+  scripts_[id] = script;
+  const auto answer = [this, id, name = model->name, fate = script.fate, done = std::move(done)] {
+    clock_.post_from("pool", [id, name, fate, done] {
+      if (fate == Fate::kPrepareError) {
+        done(fail(Reason::kLoadFailed, "the model file /models/" + name + ".gguf is not there"));
+        return;
+      }
+      residency::PreparedLaunch prepared;
+      prepared.spec.program = "/sim/berth-worker";
+      prepared.spec.argv = {"berth-worker", name, id, socket_of(id)};
+      prepared.socket = socket_of(id);
+      done(std::move(prepared));
+    });
+  };
+  // The pool's threads keep their own time; the timer lives as long as its callback.
+  const auto timer = std::make_shared<Timer>();
+  *timer = clock_.sleep_for(script.prepare, [timer, answer] {
+    answer();
+    timer->reset();
+  });
+}
+
+void SimWorkers::log_tail(const std::string& /*model*/, const Uuid& instance,
+                          std::function<void(std::vector<std::string>)> done) {
+  const WorkerScript& script = scripts_[instance.to_string()];
+  if (script.log_never_read) return;
+  clock_.post_from("pool", [done = std::move(done), lines = script.log_tail] { done(lines); });
+}
+
+Result<std::unique_ptr<process::ChildProcess>> SimWorkers::launch(
+    process::LaunchSpec spec, process::ChildObserver& observer) {
+  const std::string& model = spec.argv.at(1);
+  const std::string& instance = spec.argv.at(2);
+  const WorkerScript& script = scripts_[instance];
+  if (script.fate == Fate::kLaunchError) {
+    return fail(Reason::kLoadFailed, "execve /sim/berth-worker: No such file or directory");
+  }
+  const auto worker = std::make_shared<SimWorker>(clock_, script, model, instance,
+                                                  socket_of(instance), next_pid_++);
+  workers_.push_back(worker);
+  worker->begin(observer);
+  return std::make_unique<Child>(worker);
+}
+
+std::unique_ptr<rpc::WorkerClient> SimWorkers::connect(const std::string& socket_path,
+                                                       const std::string& /*instance_id*/,
+                                                       rpc::WorkerObserver& observer) {
+  for (const auto& worker : workers_) {
+    if (worker->socket() != socket_path) continue;
+    worker->connect(observer);
+    return std::make_unique<Client>(worker);
+  }
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<SimWorker>> SimWorkers::present() const {
+  std::vector<std::shared_ptr<SimWorker>> there;
+  for (const auto& worker : workers_) {
+    if (!worker->reaped()) there.push_back(worker);
+  }
+  return there;
+}
+
+std::shared_ptr<SimWorker> SimWorkers::newest(const std::string& model) const {
+  for (auto at = workers_.rbegin(); at != workers_.rend(); ++at) {
+    if ((*at)->model() == model) return *at;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<SimWorker> SimWorkers::by_instance(const std::string& instance) const {
+  for (const auto& worker : workers_) {
+    if (worker->instance() == instance) return worker;
+  }
+  return nullptr;
+}
+
+}  // namespace berth::sim

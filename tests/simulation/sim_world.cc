@@ -1,0 +1,49 @@
+#include "tests/simulation/sim_world.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/result.h"
+#include "common/uuid.h"
+#include "supervisor/catalog/model.h"
+#include "supervisor/residency/residency.h"
+
+namespace berth::sim {
+
+residency::Environment SimWorld::environment() {
+  return {clock,
+          ids,
+          workers,
+          workers,
+          store,
+          events,
+          [this](std::shared_ptr<const catalog::Model> model, const Uuid& instance,
+                 std::function<void(Result<residency::PreparedLaunch>)> done) {
+            workers.prepare_launch(model, instance, std::move(done));
+          },
+          [this](const std::string& model, const Uuid& instance,
+                 std::function<void(std::vector<std::string>)> done) {
+            workers.log_tail(model, instance, std::move(done));
+          },
+          "5170c3ae-0000-4000-8000-000000000000"};
+}
+
+std::shared_ptr<catalog::Model> make_model(std::string name) {
+  auto model = std::make_shared<catalog::Model>();
+  model->path = "/models/" + name + ".gguf";
+  model->shards = {model->path};
+  model->name = std::move(name);
+  model->architecture = "llama";
+  model->can_chat = true;
+  model->declared_context = 4096;
+  model->served_context = 4096;
+  model->settings.ttl = std::chrono::minutes(30);
+  model->settings.load_timeout = std::chrono::minutes(30);
+  return model;
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "supervisor/catalog/model.h"
+#include "supervisor/residency/residency.h"
+#include "tests/simulation/sim_clock.h"
+#include "tests/simulation/sim_events.h"
+#include "tests/simulation/sim_ids.h"
+#include "tests/simulation/sim_store.h"
+#include "tests/simulation/sim_workers.h"
+
+namespace berth::sim {
+
+// A supervisor's whole world in one thread: time, processes, store, events. For simulations and for
+// unit tests of what stands on the residency.
+struct SimWorld {
+  explicit SimWorld(std::uint64_t seed = 1) : clock(seed) {}
+  SimWorld(const SimWorld&) = delete;
+  SimWorld& operator=(const SimWorld&) = delete;
+  ~SimWorld() = default;
+
+  [[nodiscard]] residency::Environment environment();
+
+  SimClock clock;
+  SimIds ids{clock};
+  SimEvents events{clock};
+  SimStore store{clock};
+  SimWorkers workers{clock};
+};
+
+// A model that can be served, with a ttl of 30 min and a load_timeout of 30 min.
+std::shared_ptr<catalog::Model> make_model(std::string name);
+
+}  // namespace berth::sim
