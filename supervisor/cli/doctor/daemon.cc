@@ -1,0 +1,110 @@
+#include "supervisor/cli/doctor/daemon.h"
+
+#include <unistd.h>
+
+#include <optional>
+
+#include "common/text.h"
+#include "common/units.h"
+#include "common/version.h"
+#include "supervisor/catalog/config.h"
+#include "supervisor/cli/format/text.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::uint64_t kLateLoopUs = 250'000;
+
+void check_config(DaemonState& state) {
+  const std::string file = catalog::default_config_path();
+  if (::access(file.c_str(), F_OK) != 0) {
+    state.checks.push_back(ok("config", "there is no " + file));
+    return;
+  }
+  const catalog::ConfigResult read = catalog::load_config(file);
+  if (!read.config) {
+    const std::string first =
+        read.problems.empty() ? std::string() : ": " + read.problems.front().to_string();
+    state.checks.push_back(error("config",
+                                 file + " has " + counted(read.problems.size(), "problem") + first,
+                                 "run 'berth config check " + file + "'"));
+    return;
+  }
+  state.checks.push_back(ok("config", file + " is valid"));
+  const catalog::ServerConfig& server = read.config->server;
+  state.directories = {
+      {"state_dir", server.state_dir}, {"log_dir", server.log_dir}, {"run_dir", server.run_dir}};
+}
+
+void check_info(DaemonState& state, const v1::ServerInfo& info, const std::string& where) {
+  std::string found = "berthd " + printable_line(info.version(), 64) + " answers at " + where +
+                      ", pid " + std::to_string(info.pid()) + ", " +
+                      printable_line(info.state(), 32);
+  if (info.resident_bytes() > 0) found += ", uses " + format_bytes(info.resident_bytes());
+  if (info.version() == kVersion) {
+    state.checks.push_back(ok("daemon", found));
+  } else {
+    state.checks.push_back(warning("daemon", found,
+                                   "this is berth " + std::string(kVersion) +
+                                       ": install the same version of both, and restart berthd"));
+  }
+  for (const std::string& problem : info.degraded()) {
+    state.checks.push_back(
+        warning("daemon", printable_line(problem, 1024), "see 'berth events --prefix server.'"));
+  }
+  if (info.loop_lag_us() > kLateLoopUs) {
+    state.checks.push_back(warning(
+        "daemon", "its core loop was late by " + std::to_string(info.loop_lag_us() / 1000) + " ms",
+        "is the machine overloaded, or its disk very slow?"));
+  }
+  state.directories = {{"state_dir", info.state_dir()}, {"log_dir", info.log_dir()}};
+}
+
+}  // namespace
+
+DaemonState look_at_daemon(Context& context) {
+  DaemonState state;
+  const auto& endpoint = context.endpoint();
+  if (!endpoint) {
+    state.checks.push_back(
+        error("endpoint", endpoint.error().message, "correct it, or leave it away"));
+    check_config(state);
+    return state;
+  }
+  const std::string where = printable_line(endpoint->text, 256);
+  std::optional<v1::ServerInfo> info;
+  std::string problem;
+  if (auto client = context.client()) {
+    auto reply = (*client)->server_info();
+    if (reply) {
+      info = std::move(*reply);
+    } else {
+      problem = reply.error().kind == CallError::Kind::kRefused ? reply.error().detail.message()
+                                                                : reply.error().message;
+    }
+  } else {
+    problem = client.error().message;
+  }
+  if (info) {
+    check_info(state, *info, where);
+    const auto directories = state.directories;
+    check_config(state);
+    // What the daemon uses counts, not what the file says by now.
+    state.directories = directories;
+    return state;
+  }
+  problem = printable_line(problem, 1024);
+  const bool only_usual = endpoint->origin == "default";
+  if (only_usual && !endpoint->socket.empty() && ::access(endpoint->socket.c_str(), F_OK) != 0) {
+    state.checks.push_back(warning("daemon", "not running at " + where + ": " + problem,
+                                   "start it: systemctl start berthd, or berthd --demo DIR; where "
+                                   "it listens elsewhere, set BERTH_ENDPOINT"));
+  } else {
+    state.checks.push_back(error("daemon", "not reachable at " + where + ": " + problem,
+                                 "is it running? see systemctl status berthd"));
+  }
+  check_config(state);
+  return state;
+}
+
+}  // namespace berth::cli

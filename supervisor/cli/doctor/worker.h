@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "supervisor/cli/doctor/check.h"
+#include "supervisor/cli/environment.h"
+
+namespace berth::cli {
+
+// Whether berthd and, beside it, berth-worker are there, and whether the worker starts: its
+// libraries (libllama among them) are then found.
+Checks check_worker(const Environment& environment);
+
+// The loader that an ELF program names, e.g. "/lib64/ld-linux-x86-64.so.2"; nothing where the file
+// is no 64-bit ELF program or names none.
+std::optional<std::string> program_loader(const std::string& path);
+
+}  // namespace berth::cli

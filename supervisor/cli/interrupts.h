@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+
+#include "common/fd.h"
+
+namespace berth::cli {
+
+// What a signal asks for.
+enum class Caught : std::uint8_t {
+  kNone,
+  kInterrupt,  // Ctrl-C
+  kTerminate,  // SIGTERM, or the terminal went away
+};
+
+// Ctrl-C and its like as events. One thread.
+class Interrupts {
+ public:
+  // What a second Ctrl-C within the same work does: the first one has stopped the work already.
+  enum class Again : std::uint8_t { kEndsProgram, kIsIgnored };
+
+  Interrupts() = default;
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+  virtual ~Interrupts() = default;
+
+  // From now on signals end the work that is in progress and no more the program. To be called
+  // before the program starts threads.
+  virtual void take_over(Again again) = 0;
+
+  // Does `work` on this thread; a signal stops its token. Returns the first signal that came.
+  virtual Caught during(const std::function<void(const std::stop_token&)>& work) = 0;
+
+  // Readable when a signal is waiting for next(); -1 where there are none.
+  [[nodiscard]] virtual int fd() const = 0;
+  // The next signal's number, if one is waiting: SIGINT, SIGTERM, SIGHUP, SIGTSTP or SIGWINCH.
+  virtual std::optional<int> next() = 0;
+};
+
+// The process's own signals, by a signalfd. At most one of it.
+class SignalInterrupts : public Interrupts {
+ public:
+  void take_over(Again again) override;
+  Caught during(const std::function<void(const std::stop_token&)>& work) override;
+  [[nodiscard]] int fd() const override { return signals_.get(); }
+  std::optional<int> next() override;
+
+ private:
+  UniqueFd signals_;
+  Again again_ = Again::kEndsProgram;
+};
+
+// Ends this process as the signal would have, had nobody taken it over.
+[[noreturn]] void end_by_signal(int signal);
+
+}  // namespace berth::cli

@@ -1,0 +1,41 @@
+#include <string>
+
+#include "supervisor/cli/format/event_text.h"
+#include "supervisor/cli/format/text.h"
+#include "supervisor/cli/verbs/verbs.h"
+
+namespace berth::cli {
+
+ExitCode run_events(Context& context, const EventsOptions& options) {
+  Environment& environment = context.environment();
+  v1::WatchEventsRequest request;
+  request.set_follow(options.follow);
+  request.set_prefix(options.prefix);
+  if (!options.since.empty()) {
+    const auto since = parse_since(options.since, environment.wall_now());
+    if (!since) return context.usage("--since: " + since.error().message);
+    request.set_since_unix_ms(since->time_since_epoch().count());
+  }
+  auto client = context.client();
+  if (!client) return context.fail(client.error());
+  const bool colours = environment.colours(environment.out);
+  const auto reply =
+      (*client)->watch_events(request,
+                              [&](const v1::Event& event) {
+                                if (context.json()) {
+                                  context.print_json(event, JsonWriter::Layout::kLine);
+                                } else {
+                                  environment.out.write(event_line(event, colours) + "\n");
+                                }
+                                return !environment.out.failed();
+                              },
+                              {});
+  if (reply) return ExitCode::kOk;
+  if (reply.error().kind == CallError::Kind::kStopped) {
+    return context.refuse("cannot write the events: " +
+                          environment.out.failed().value_or("stopped"));
+  }
+  return context.fail(reply.error());
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "supervisor/cli/context.h"
+#include "supervisor/cli/options.h"
+
+// The verbs of `berth`. Each does its work, prints, and says how the program ends.
+
+namespace berth::cli {
+
+ExitCode run_models(Context& context);
+// Names of all models, one a line, for completion in a shell. Silent where there is no daemon.
+ExitCode run_model_names(Context& context);
+ExitCode run_ps(Context& context);
+ExitCode run_load(Context& context, const LoadOptions& options);
+ExitCode run_unload(Context& context, const UnloadOptions& options);
+ExitCode run_logs(Context& context, const LogsOptions& options);
+ExitCode run_events(Context& context, const EventsOptions& options);
+ExitCode run_complete(Context& context, const CompleteOptions& options);
+ExitCode run_config_check(Context& context, const ConfigCheckOptions& options);
+ExitCode run_config_show(Context& context, const ConfigShowOptions& options);
+ExitCode run_version(Context& context);
+
+}  // namespace berth::cli
