@@ -16,7 +16,7 @@ constexpr std::size_t kMaxBuffers = 256;
 constexpr double kBytesPerMiB = 1024.0 * 1024.0;
 
 // Texts that stand for a fault of the file, as this libllama sees it.
-constexpr std::array<std::string_view, 19> kPermanent = {
+constexpr std::array<std::string_view, 21> kPermanent = {
     "unknown model architecture",
     "unknown (unsupported) architecture",
     "invalid magic characters",
@@ -36,6 +36,8 @@ constexpr std::array<std::string_view, 19> kPermanent = {
     "failed to read header",
     "is not supported by this version",
     "model has no tensors",
+    "may cause overflow errors",
+    "this GGUF file is version",
 };
 
 // Texts that stand for memory that could not be had.

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker/engine/engine.h"
+
+namespace berth::worker {
+
+// An engine without a model. Its vocabulary is the 256 bytes, and kEnd. What it says next depends
+// on every token that its sequence holds, so that a lane which loses, doubles or mixes up tokens
+// gives another answer than answer_to(). It fails the test where positions have gaps.
+class FakeEngine : public Engine {
+ public:
+  static constexpr TokenId kEnd = 256;
+
+  explicit FakeEngine(std::uint32_t sequences, std::uint32_t window = 256,
+                      std::uint32_t batch = 64) {
+    facts_.window = window;
+    facts_.sequences = sequences;
+    facts_.batch = batch;
+    facts_.vocabulary = kEnd + 1;
+    held_.resize(sequences);
+  }
+
+  // What it says to a prompt until it ends by itself.
+  static std::string answer_to(std::vector<TokenId> tokens) {
+    std::string answer;
+    for (auto next = next_token(tokens); next != kEnd; next = next_token(tokens)) {
+      answer.push_back(static_cast<char>(next));
+      tokens.push_back(next);
+    }
+    return answer;
+  }
+
+  // Called within decode(), on the context thread.
+  std::function<void()> on_decode;
+  // The next decode() says so.
+  std::atomic<bool> fail_next{false};
+  // keep_prefix() keeps nothing, as with recurrent models.
+  std::atomic<bool> keeps_nothing{false};
+  std::atomic<std::uint64_t> decodes{0};
+  std::atomic<std::uint64_t> computed_tokens{0};
+  [[nodiscard]] bool abort_wanted() const { return abort_check_ && abort_check_(); }
+
+  [[nodiscard]] const EngineFacts& facts() const override { return facts_; }
+  [[nodiscard]] Result<std::vector<TokenId>> tokenize(std::string_view text,
+                                                      bool /*add_special*/) const override {
+    return std::vector<TokenId>(text.begin(), text.end());
+  }
+  void append_piece(TokenId token, std::string& out) const override {
+    out.push_back(static_cast<char>(token));
+  }
+  [[nodiscard]] bool ends_generation(TokenId token) const override { return token == kEnd; }
+  [[nodiscard]] std::uint32_t longest_token_bytes() const override { return 1; }
+
+  std::uint32_t keep_prefix(SequenceId sequence, std::uint32_t tokens) override {
+    auto& held = held_.at(static_cast<std::size_t>(sequence));
+    EXPECT_LE(tokens, held.size());
+    held.resize(keeps_nothing ? 0 : tokens);
+    return static_cast<std::uint32_t>(held.size());
+  }
+
+  DecodeOutcome decode(std::span<const BatchItem> batch, std::string& error) override {
+    ++decodes;
+    EXPECT_LE(batch.size(), facts_.batch);
+    outputs_.assign(batch.size(), kNoOutput);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      auto& held = held_.at(static_cast<std::size_t>(batch[i].sequence));
+      EXPECT_EQ(batch[i].position, held.size()) << "a gap in sequence " << batch[i].sequence;
+      held.push_back(batch[i].token);
+      EXPECT_LE(held.size(), facts_.window);
+      if (batch[i].wants_output) outputs_[i] = next_token(held);
+    }
+    if (on_decode) on_decode();
+    if (fail_next.exchange(false)) {
+      error = "the test says so";
+      return DecodeOutcome::kFailed;
+    }
+    if (abort_wanted()) return DecodeOutcome::kAborted;
+    computed_tokens += batch.size();
+    return DecodeOutcome::kDone;
+  }
+
+  [[nodiscard]] std::unique_ptr<Sampler> make_sampler(
+      const SamplingSettings& /*settings*/) override {
+    return std::make_unique<FakeSampler>();
+  }
+  Result<TokenId> sample(Sampler& /*sampler*/, std::size_t index) override {
+    const auto token = outputs_.at(index);
+    EXPECT_NE(token, kNoOutput) << "no output was asked for at " << index;
+    return token;
+  }
+  void set_abort_check(std::function<bool()> check) override { abort_check_ = std::move(check); }
+
+ private:
+  static constexpr TokenId kNoOutput = -1;
+  struct FakeSampler final : Sampler {};
+
+  static TokenId next_token(const std::vector<TokenId>& tokens) {
+    std::uint64_t hash = 1469598103934665603U;
+    for (const auto token : tokens) {
+      hash = (hash ^ static_cast<std::uint64_t>(token)) * 1099511628211U;
+    }
+    hash ^= hash >> 29U;
+    if (hash % 24 == 0) return kEnd;
+    return 'a' + static_cast<TokenId>((hash >> 8U) % 26);
+  }
+
+  EngineFacts facts_;
+  std::vector<std::vector<TokenId>> held_;
+  std::vector<TokenId> outputs_;
+  std::function<bool()> abort_check_;
+};
+
+}  // namespace berth::worker
