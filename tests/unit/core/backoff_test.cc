@@ -1,0 +1,48 @@
+#include "supervisor/core/backoff.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <vector>
+
+namespace berth::core {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr SteadyTime kNow{seconds(100)};
+
+TEST(RestartBackoff, L9_NothingStandsAgainstAFirstStart) {
+  EXPECT_LE(RestartBackoff().not_before(), kNow);
+}
+
+TEST(RestartBackoff, L9_DoublesFromOneSecondToThirty) {
+  RestartBackoff backoff;
+  std::vector<Duration> waits;
+  for (int death = 0; death < 8; ++death) {
+    backoff.on_end(true, seconds(5), kNow);
+    waits.push_back(backoff.not_before() - kNow);
+  }
+  const std::vector<Duration> expected = {seconds(1),  seconds(2),  seconds(4),  seconds(8),
+                                          seconds(16), seconds(30), seconds(30), seconds(30)};
+  EXPECT_EQ(waits, expected);
+}
+
+TEST(RestartBackoff, L9_TenStableMinutesAreForgiven) {
+  RestartBackoff backoff;
+  for (int death = 0; death < 5; ++death) backoff.on_end(true, seconds(5), kNow);
+  backoff.on_end(true, minutes(10), kNow);
+  EXPECT_EQ(backoff.not_before() - kNow, seconds(1));
+  EXPECT_EQ(backoff.deaths(), 1U);
+}
+
+TEST(RestartBackoff, L9_AnEndThatWeOrderedIsNoDeath) {
+  RestartBackoff backoff;
+  backoff.on_end(false, seconds(5), kNow);
+  EXPECT_EQ(backoff.deaths(), 0U);
+  EXPECT_LE(backoff.not_before(), kNow);
+}
+
+}  // namespace
+}  // namespace berth::core
