@@ -90,6 +90,7 @@ void CatalogKeeper::report(const Found& found) {
 
 void CatalogKeeper::wait_for_changes() {
   if (!watch_) return;
+  readable_.reset();  // one wait at a time: a descriptor can be lent only once
   readable_ = parts_.on_readable(watch_->fd(), [this] {
     // A copy in progress reports many changes: scan when it has been quiet for a while.
     if (watch_->drain()) {
