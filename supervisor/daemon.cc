@@ -96,6 +96,12 @@ void give_to_admins(const std::string& path) {
   }
 }
 
+// What a process holds of its own and its part of what it shares; 0 where the kernel does not say.
+std::uint64_t process_memory(pid_t pid) {
+  const Result<memory::ProcessMemory> read = memory::read_process_memory(pid);
+  return read ? read->proportional.value_or(read->resident) : 0;
+}
+
 std::vector<std::string> unix_sockets(const catalog::ServerConfig& server) {
   constexpr std::string_view kPrefix = "unix:";
   std::vector<std::string> paths;
@@ -282,7 +288,7 @@ class Daemon {
         .state = [this] { return std::string(stopping_ ? "draining" : "ready"); },
         .degraded = [this] { return degraded(); },
         .loop_lag = [this] { return monitor_->worst_lag(); },
-        .process_memory = [](pid_t pid) { return memory::resident_bytes(pid); },
+        .process_memory = process_memory,
         .on_readable = readable_on(io_),
         .run_blocking = run_blocking_});
     if (const Status listening = open_fronts(); !listening) {

@@ -209,6 +209,8 @@ Result<tcp::endpoint> parse_endpoint(const std::string& address) {
   const std::string port = address.substr(colon + 1);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string::npos) {
+    return bad_address(address);  // IPv6 without brackets: where does the port begin?
   }
   if (host == "localhost") host = "127.0.0.1";
   error_code failed;

@@ -1,0 +1,272 @@
+#include "supervisor/gateway/generation.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/simulation/sim_world.h"
+
+namespace berth::gateway {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+
+// A client that keeps what it is told.
+class Client : public Responder {
+ public:
+  explicit Client(std::size_t room = 1'000'000) : room_(room) {}
+
+  void on_accepted(const std::string& model) override {
+    EXPECT_TRUE(accepted.empty()) << "accepted twice";
+    accepted = model;
+  }
+  void on_waiting(const residency::ClaimProgress& progress) override {
+    EXPECT_FALSE(over());
+    waits.push_back(progress);
+  }
+  bool on_prefill(const core::PrefillEvent& /*prefill*/) override { return true; }
+  bool on_token(core::TokenEvent token) override {
+    EXPECT_FALSE(over());
+    text += token.text;
+    ++tokens;
+    return tokens < room_;
+  }
+  void on_finished(const Finished& end) override {
+    EXPECT_FALSE(over());
+    finished = end;
+  }
+  void on_failed(const Error& error) override {
+    EXPECT_FALSE(over());
+    failed = error;
+  }
+  [[nodiscard]] bool over() const { return finished || failed; }
+
+  std::string accepted;
+  std::vector<residency::ClaimProgress> waits;
+  std::string text;
+  std::size_t tokens = 0;
+  std::optional<Finished> finished;
+  std::optional<Error> failed;
+
+ private:
+  std::size_t room_;
+};
+
+class GenerationTest : public testing::Test {
+ protected:
+  GenerationTest() {
+    auto demo = sim::make_model("demo");
+    demo->aliases = {"gpt"};
+    catalog_ = std::make_shared<const catalog::Catalog>(
+        std::vector<std::shared_ptr<const catalog::Model>>{demo, sim::make_model("other")});
+  }
+
+  std::shared_ptr<Generation> ask(std::shared_ptr<Client> client, const std::string& model = "demo",
+                                  Duration timeout = 10min) {
+    core::GenerateRequest request;
+    request.request_id = "r-1";
+    request.model = model;
+    request.input = core::PromptInput{"Hello"};
+    return Generation::start(services_, std::move(request), world_.clock.now() + timeout,
+                             std::move(client));
+  }
+  // Lets the world run until the client has got its last call.
+  bool run(const Client& client, Duration at_most = 1min) {
+    return world_.clock.run_until([&] { return client.over(); }, at_most);
+  }
+
+  sim::SimWorld world_;
+  residency::Residency residency_{world_.environment()};
+  std::shared_ptr<const catalog::Catalog> catalog_;
+  const residency::Services services_{world_.clock, world_.ids, world_.events, residency_,
+                                      [this] { return catalog_; }};
+};
+
+TEST_F(GenerationTest, AColdModelIsLoadedAndAnswers) {
+  const auto client = std::make_shared<Client>();
+  ask(client);
+  ASSERT_TRUE(run(*client));
+  ASSERT_TRUE(client->finished);
+  EXPECT_EQ(client->accepted, "demo");
+  EXPECT_EQ(client->text, "Hello, world.");
+  EXPECT_FALSE(client->waits.empty()) << "the load was not shown";
+  EXPECT_EQ(client->finished->model, "demo");
+  EXPECT_EQ(client->finished->instance_id, world_.workers.newest("demo")->instance());
+  EXPECT_GT(client->finished->done.timings.load_us, 0U);
+  world_.clock.settle();
+  EXPECT_EQ(world_.events.count("request.finished"), 1U);
+}
+
+TEST_F(GenerationTest, AReadyModelAnswersWithoutALoad) {
+  const auto first = std::make_shared<Client>();
+  ask(first);
+  ASSERT_TRUE(run(*first));
+  const auto second = std::make_shared<Client>();
+  ask(second, "gpt");
+  ASSERT_TRUE(run(*second));
+  ASSERT_TRUE(second->finished);
+  EXPECT_EQ(second->accepted, "demo") << "an alias means its model";
+  EXPECT_EQ(second->finished->done.timings.load_us, 0U);
+  EXPECT_EQ(world_.workers.all().size(), 1U);
+}
+
+TEST_F(GenerationTest, AnUnknownModelIsRefusedWithNearNames) {
+  const auto client = std::make_shared<Client>();
+  ask(client, "dmeo");
+  ASSERT_TRUE(run(*client));
+  ASSERT_TRUE(client->failed);
+  EXPECT_EQ(client->failed->reason, Reason::kUnknownModel);
+  ASSERT_TRUE(client->failed->extras);
+  EXPECT_EQ(client->failed->extras->suggestions.at(0), "demo");
+  EXPECT_TRUE(client->accepted.empty());
+  EXPECT_EQ(world_.events.count("request.refused"), 1U);
+}
+
+TEST_F(GenerationTest, T1_AFailedLoadCarriesItsCause) {
+  world_.workers.set_script([](const std::string&) {
+    sim::WorkerScript script;
+    script.fate = sim::Fate::kSaysLoadFailed;
+    return script;
+  });
+  const auto client = std::make_shared<Client>();
+  ask(client);
+  ASSERT_TRUE(run(*client));
+  ASSERT_TRUE(client->failed);
+  EXPECT_EQ(client->failed->reason, Reason::kLoadFailed);
+  ASSERT_TRUE(client->failed->extras && client->failed->extras->failure);
+  EXPECT_EQ(client->failed->extras->failure->failure_class, "permanent");
+  EXPECT_FALSE(client->failed->extras->failure->log_tail.empty());
+}
+
+TEST_F(GenerationTest, L9_T72_AWorkerThatDiesFailsItsRequestsAtOnceAndTheNextReloads) {
+  bool first = true;
+  world_.workers.set_script([&](const std::string&) {
+    sim::WorkerScript script;
+    if (std::exchange(first, false)) {
+      script.fate = sim::Fate::kDiesBusy;
+      script.fate_after = 15ms;
+      script.exit = core::Signalled{SIGKILL};
+    }
+    return script;
+  });
+  const auto client = std::make_shared<Client>();
+  ask(client);
+  ASSERT_TRUE(run(*client));
+  ASSERT_TRUE(client->failed);
+  EXPECT_EQ(client->failed->reason, Reason::kWorkerDied);
+  EXPECT_NE(client->failed->message.find("SIGKILL"), std::string::npos) << client->failed->message;
+  EXPECT_EQ(world_.events.count("request.failed"), 1U);
+
+  const auto next = std::make_shared<Client>();
+  ask(next);
+  ASSERT_TRUE(run(*next));
+  EXPECT_TRUE(next->finished);
+}
+
+TEST_F(GenerationTest, T31_CancelEndsTheWorkAndFreesThePlace) {
+  world_.workers.set_script([](const std::string&) {
+    sim::WorkerScript script;
+    script.sequences = 1;
+    script.tokens.assign(1000, "x");
+    return script;
+  });
+  const auto client = std::make_shared<Client>();
+  const auto generation = ask(client);
+  ASSERT_TRUE(world_.clock.run_until([&] { return client->tokens > 3; }, 1min));
+  generation->cancel();
+  world_.clock.settle();
+  const std::size_t before = client->tokens;
+  EXPECT_EQ(world_.events.count("request.cancelled"), 1U);
+
+  const auto next = std::make_shared<Client>();
+  ask(next);
+  ASSERT_TRUE(world_.clock.run_until([&] { return next->tokens > 3; }, 1min))
+      << "the place was not freed";
+  EXPECT_EQ(client->tokens, before);
+  EXPECT_FALSE(client->over());
+}
+
+TEST_F(GenerationTest, L5_T29_AHangUpLeavesTheLoadRunning) {
+  const auto client = std::make_shared<Client>();
+  const auto generation = ask(client);
+  ASSERT_TRUE(world_.clock.run_until([&] { return !world_.workers.all().empty(); }, 1min));
+  generation->cancel();
+  EXPECT_TRUE(world_.clock.run_until([&] { return residency_.state_of("demo") == "ready"; }, 1min));
+  EXPECT_FALSE(client->over());
+}
+
+TEST_F(GenerationTest, CancelBeforeItBeganIsQuiet) {
+  const auto client = std::make_shared<Client>();
+  ask(client)->cancel();
+  world_.clock.advance(1min);
+  EXPECT_FALSE(client->over());
+  EXPECT_TRUE(client->accepted.empty());
+  EXPECT_TRUE(world_.workers.all().empty());
+}
+
+TEST_F(GenerationTest, M19_ADeadlineEndsTheWait) {
+  world_.workers.set_script([](const std::string&) {
+    sim::WorkerScript script;
+    script.fate = sim::Fate::kNeverReady;
+    return script;
+  });
+  const auto client = std::make_shared<Client>();
+  ask(client, "demo", 2s);
+  ASSERT_TRUE(run(*client));
+  ASSERT_TRUE(client->failed);
+  EXPECT_EQ(client->failed->reason, Reason::kDeadline);
+}
+
+TEST_F(GenerationTest, AFullClientPausesAndGoesOn) {
+  world_.workers.set_script([](const std::string&) {
+    sim::WorkerScript script;
+    script.tokens.assign(50, "x");
+    return script;
+  });
+  const auto client = std::make_shared<Client>(5);
+  const auto generation = ask(client);
+  ASSERT_TRUE(world_.clock.run_until([&] { return client->tokens == 5; }, 1min));
+  world_.clock.advance(1min);
+  EXPECT_EQ(client->tokens, 5U) << "tokens came although there was no room";
+  while (!client->over() && client->tokens < 60) {
+    generation->resume();
+    world_.clock.advance(1s);
+  }
+  EXPECT_EQ(client->tokens, 50U);
+  EXPECT_TRUE(client->finished);
+}
+
+TEST_F(GenerationTest, L29_AShutdownEndsWhatRuns) {
+  world_.workers.set_script([](const std::string&) {
+    sim::WorkerScript script;
+    script.tokens.assign(100'000, "x");
+    return script;
+  });
+  const auto client = std::make_shared<Client>();
+  ask(client);
+  ASSERT_TRUE(world_.clock.run_until([&] { return client->tokens > 3; }, 1min));
+  bool down = false;
+  residency_.shutdown(5s, [&] { down = true; });
+  ASSERT_TRUE(run(*client));
+  ASSERT_TRUE(client->failed);
+  EXPECT_EQ(client->failed->reason, Reason::kShuttingDown);
+  EXPECT_TRUE(world_.clock.run_until([&] { return down; }, 1min));
+}
+
+TEST_F(GenerationTest, NothingIsLeftOfAGeneration) {
+  const auto client = std::make_shared<Client>();
+  const std::weak_ptr<Generation> generation = ask(client);
+  ASSERT_TRUE(run(*client));
+  world_.clock.settle();
+  EXPECT_TRUE(generation.expired());
+  EXPECT_EQ(client.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace berth::gateway
