@@ -34,11 +34,6 @@ const InstanceStateInfo& info(InstanceState state);
 inline bool is_terminal(InstanceState state) {
   return state == InstanceState::kFailed || state == InstanceState::kGone;
 }
-// It serves, or is on the way to serving.
-inline bool is_serving(InstanceState state) {
-  return state >= InstanceState::kStarting && state <= InstanceState::kClosing;
-}
-
 // What the supervisor wants of an instance.
 enum class Wanted : std::uint8_t { kReady, kGone };
 

@@ -354,10 +354,12 @@ std::shared_ptr<Instance> Manager::find(const std::string& model, const Uuid& id
 }
 
 Instance* Manager::leaving(const std::string& model) const {
+  const auto berth = berths_.find(model);
+  const Instance* const current = berth == berths_.end() ? nullptr : berth->second.current;
   Instance* newest = nullptr;
   for (const auto& [id, instance] : instances_) {
     const core::InstanceState state = instance->machine().state();
-    if (instance->model().name == model && !is_serving(state) && !is_terminal(state) &&
+    if (instance->model().name == model && instance.get() != current && !is_terminal(state) &&
         state != core::InstanceState::kStuck) {
       newest = instance.get();
     }
@@ -436,7 +438,8 @@ void Manager::unload(const std::string& model, bool force,
     }
     return refuse({Reason::kNotFound, model + " is not resident."});
   }
-  const std::uint32_t running = current != nullptr ? current->machine().leases() : 0;
+  const bool serves = info(instance->machine().state()).leases;
+  const std::uint32_t running = serves ? instance->machine().leases() : 0;
   if (!force && (running > 0 || waiting > 0)) {
     return refuse(conflict_error(*instance, std::to_string(running) + " requests run on " + model +
                                                 " and " + std::to_string(waiting) +
@@ -449,9 +452,7 @@ void Manager::unload(const std::string& model, bool force,
     refuse_waiters(found->second, {Reason::kConflict, model + " was unloaded by force."});
   }
   const std::shared_ptr<Instance> keep = instance->shared_from_this();
-  if (current != nullptr) {
-    keep->stop(force ? core::StopCause::kForcedUnload : core::StopCause::kUnload);
-  }
+  keep->stop(force ? core::StopCause::kForcedUnload : core::StopCause::kUnload);
   keep->await_end(std::move(done));
 }
 

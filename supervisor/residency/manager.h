@@ -76,7 +76,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
 
   Berth& berth_of(const std::shared_ptr<const catalog::Model>& model);
   [[nodiscard]] std::shared_ptr<Instance> find(const std::string& model, const Uuid& id) const;
-  // The model's instance that is on its way out and still there; the newest.
+  // The model's instance that is on its way out (closing to stopping); the newest.
   [[nodiscard]] Instance* leaving(const std::string& model) const;
   // What stands against the request at once.
   [[nodiscard]] std::optional<Error> refusal(const Waiter& waiter,

@@ -31,6 +31,8 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
   void signal(int signal);
   // Ends by itself, now.
   void die(const core::ExitStatus& status);
+  // Its control stream and its generations break, and it lives on.
+  void disconnect_stream() { end_stream(); }
   // The supervisor let go of it (its end): nobody is told any more.
   void abandon();
 

@@ -1,0 +1,79 @@
+#include "supervisor/residency/in_flight.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/result.h"
+#include "supervisor/rpc/worker_client.h"
+#include "tests/unit/residency/harness.h"
+
+namespace berth::residency {
+namespace {
+
+// A client whose calls do nothing but note their cancellation.
+class NotingClient : public rpc::WorkerClient {
+ public:
+  class Call : public rpc::GenerateCall {
+   public:
+    explicit Call(NotingClient& client) : client_(client) {}
+    void cancel() override { ++client_.cancelled; }
+    void resume() override { ++client_.resumed; }
+
+   private:
+    NotingClient& client_;
+  };
+
+  std::unique_ptr<rpc::GenerateCall> generate(const core::GenerateRequest& /*request*/,
+                                              SteadyTime /*deadline*/,
+                                              std::shared_ptr<rpc::GenerateSink> sink) override {
+    sinks.push_back(std::move(sink));
+    return std::make_unique<Call>(*this);
+  }
+  void cancel_load() override {}
+
+  int cancelled = 0;
+  int resumed = 0;
+  std::vector<std::shared_ptr<rpc::GenerateSink>> sinks;
+};
+
+TEST(InFlight, L3_RevokingCancelsAllThatRuns) {
+  NotingClient client;
+  const auto in_flight = std::make_shared<InFlight>();
+  const auto sink = std::make_shared<TestSink>();
+  const auto one = in_flight->generate(client, {}, {}, sink);
+  auto ended = in_flight->generate(client, {}, {}, std::make_shared<TestSink>());
+  ended.reset();
+  const auto two = in_flight->generate(client, {}, {}, std::make_shared<TestSink>());
+  one->resume();
+  EXPECT_EQ(client.resumed, 1);
+  in_flight->revoke();
+  EXPECT_EQ(client.cancelled, 2);
+  client.sinks.front()->on_end(fail(Reason::kInternal, "cancelled"));
+  EXPECT_EQ(sink->end->error().reason, Reason::kWorkerDied);
+}
+
+TEST(InFlight, L3_WhatStartsAfterwardsIsCancelledToo) {
+  NotingClient client;
+  const auto in_flight = std::make_shared<InFlight>();
+  in_flight->revoke();
+  const auto call = in_flight->generate(client, {}, {}, std::make_shared<TestSink>());
+  EXPECT_EQ(client.cancelled, 1);
+}
+
+TEST(InFlight, AnEndOfItsOwnIsPassedOnAsItIs) {
+  NotingClient client;
+  const auto in_flight = std::make_shared<InFlight>();
+  const auto sink = std::make_shared<TestSink>();
+  const auto call = in_flight->generate(client, {}, {}, sink);
+  client.sinks.front()->on_event(core::TokenEvent{.text = "x", .ids = {}});
+  EXPECT_EQ(sink->text, "x");
+  client.sinks.front()->on_end(fail(Reason::kDeadline, "too late"));
+  EXPECT_EQ(sink->end->error().reason, Reason::kDeadline);
+}
+
+}  // namespace
+}  // namespace berth::residency
