@@ -32,7 +32,7 @@ class Configuration(Scenario):
         self.rejected("[defaults]\nsequences = 0\n", "sequences", "sequences")
 
     def test_duration_without_a_unit(self) -> None:
-        self.rejected('[server]\ndrain_timeout = "soon"\n', "drain_timeout", "drain_timeout", "30s")
+        self.rejected('[server]\ndrain_timeout = "soon"\n', "drain_timeout", "drain_timeout", "duration")
 
     def test_syntax_error(self) -> None:
         self.rejected("[models\ndirs = []\n", "[models", "")

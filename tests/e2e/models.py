@@ -90,8 +90,9 @@ class Models(Scenario):
         (self.workspace.models / "dangling.gguf").symlink_to("nowhere")
         daemon = self.serve()
         catalogue = self.catalogue(daemon)
-        for name in ("pipe", "dangling"):
-            self.assertTrue(catalogue[name]["problem"], name)
+        self.assertTrue(catalogue["dangling"]["problem"])
+        for name in ("pipe", "folder"):
+            self.assertTrue(name not in catalogue or catalogue[name]["problem"], name)
         self.answers(daemon)
 
     def test_file_that_vanished_after_the_scan(self) -> None:
@@ -109,7 +110,20 @@ class Models(Scenario):
             self.assertIn("demo", said.replace("dmeo", ""))
 
     def test_no_model_at_all(self) -> None:
-        daemon = self.serve(models=())
+        file = self.workspace.system_config('http = "127.0.0.1:0"')
+        daemon = self.berthd(arguments=["--config", str(file)]).wait_listening()
         self.assertEqual(daemon.json("models").get("models", []), [])
         self.assertEqual(daemon.get("/readyz")[0], 200)
         self.fails(daemon, "complete", "demo", "hello")
+
+    def test_L23_a_model_that_comes_or_goes_is_noticed(self) -> None:
+        daemon = self.serve()
+        start = len(daemon.output.lines())
+        self.workspace.add_model("newcomer")
+        daemon.wait_event("catalog.scanned", start=start, models=2)
+        self.answers(daemon, "newcomer")
+        start = len(daemon.output.lines())
+        (self.workspace.models / "newcomer.gguf").unlink()
+        daemon.wait_event("catalog.scanned", start=start, models=1)
+        self.fails(daemon, "complete", "newcomer", "hello")
+        self.answers(daemon)

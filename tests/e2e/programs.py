@@ -44,6 +44,7 @@ class LineReader:
             with self._changed:
                 self._lines.append(line.decode(errors="replace").rstrip("\n"))
                 self._changed.notify_all()
+        self._pipe.close()
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -126,10 +127,25 @@ class Workspace:
         file.write_text(text)
         return file
 
+    def system_config(self, text: str = "") -> Path:
+        """A configuration as a service has it, for `berthd --config`, with everything in here."""
+        file = self.path / "service.toml"
+        server = text if "[server]" in text else f"[server]\n{text}"
+        server = server.replace("[server]", f'''[server]
+grpc = ["unix:{self.path}/run/berth.sock"]
+state_dir = "state"
+run_dir = "run"
+log_dir = "log"''', 1)
+        file.write_text(f'{server}\n[models]\ndirs = ["models"]\n')
+        return file
+
     def add_model(self, name: str = "demo", file: Path = TEST_MODEL) -> Path:
-        """A model of this name; the trained tiny chat model unless another file is given."""
+        """A model of this name; the trained tiny chat model unless another file is given. Appears at
+        once and whole."""
         target = self.models / f"{name}.gguf"
-        target.symlink_to(file)
+        partial = self.path / f"{name}.partial"
+        shutil.copyfile(file, partial)
+        partial.rename(target)
         return target
 
     def remove(self) -> None:

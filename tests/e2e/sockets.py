@@ -51,9 +51,8 @@ class Sockets(Scenario):
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             address = f"127.0.0.1:{taken.getsockname()[1]}"
-            file = self.workspace.config("")
-            file.write_text(f'[server]\nhttp = "{address}"\n')
-            self.refused_start(address)
+            file = self.workspace.system_config(f'http = "{address}"')
+            self.refused_start(address, arguments=["--config", str(file)])
 
     def test_a_socket_left_by_a_crash_is_replaced(self) -> None:
         first = self.serve()

@@ -15,7 +15,7 @@ class Storage(Scenario):
     def small_disk(self, name: str, kib: int) -> Path:
         folder = self.workspace.path / name
         folder.mkdir()
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "none", str(folder)],
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k,mode=0700", "none", str(folder)],
                                  capture_output=True, check=False) if os.geteuid() == 0 else None
         if mounted is None or mounted.returncode != 0:
             raise unittest.SkipTest("a small disk needs the right to mount one")
@@ -37,6 +37,7 @@ class Storage(Scenario):
         self.fill(disk)
         daemon = self.serve(f'[server]\nlog_dir = "{disk}"\n')
         self.answers(daemon)
+        self.succeeds(daemon, "unload", "demo")
         self.answers(daemon)
 
     def test_disk_for_logs_fills_up_while_serving(self) -> None:
