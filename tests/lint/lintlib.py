@@ -131,14 +131,15 @@ def main(description: str, check: Callable[[Arguments], Iterable[Hit]],
             self_test()
             print("self-test passed")
             sys.exit(0)
-        hits = list(check(Arguments(arguments.root.resolve(), arguments.build.resolve())))
+        count = 0
+        for hit in check(Arguments(arguments.root.resolve(), arguments.build.resolve())):
+            print(hit, flush=True)
+            count += 1
     except CannotWork as problem:
         print(f"{parser.prog}: {problem}", file=sys.stderr)
         sys.exit(2)
-    for hit in hits:
-        print(hit)
-    print(f"{len(hits)} hit(s)" if hits else "clean")
-    sys.exit(1 if hits else 0)
+    print(f"{count} hit(s)" if count else "clean")
+    sys.exit(1 if count else 0)
 
 
 def planted(files: dict[str, str], check: Callable[[Path], Iterable[Hit]]) -> list[Hit]:
