@@ -80,7 +80,7 @@ bool DirectoryWatch::matters(std::uint32_t mask, int watch, std::string_view nam
 }
 
 bool DirectoryWatch::drain() {
-  alignas(inotify_event) std::array<char, 16 * 1024> buffer;
+  alignas(inotify_event) std::array<char, 16'384> buffer;
   bool changed = false;
   for (std::size_t reads = 0; reads < kMaxReads; ++reads) {
     const ssize_t got = ::read(fd_.get(), buffer.data(), buffer.size());

@@ -372,7 +372,8 @@ class Scan {
   }
 
   void drop_taken_aliases() {
-    for (auto& [name, model] : models_) {
+    for (auto& each : models_) {
+      Model& model = each.second;
       std::erase_if(model.aliases, [&](const std::string& alias) {
         if (!models_.contains(alias)) return false;
         problem("The alias " + toml_quote(alias) + " of model " + toml_quote(model.name) +

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/text.h"
+#include "supervisor/catalog/toml_ascii.h"
 
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
@@ -121,6 +122,14 @@ TomlNode convert(const toml::node& node, std::uint32_t line) {
   return out;
 }
 
+std::string foreign_character(const std::string& character) {
+  const std::string shown = printable_line(character, character.size());
+  return (shown.empty() ? std::string("an invisible character") : "the character '" + shown + "'") +
+         " stands outside of quotes, where TOML takes only ASCII; strings stand in straight "
+         "quotes, "
+         "and blanks are plain blanks";
+}
+
 }  // namespace
 
 const TomlNode* TomlNode::find(std::string_view key) const {
@@ -170,10 +179,12 @@ tl::expected<TomlNode, TomlError> parse_toml(std::string_view text) {
   }
   if (auto deep = check_depth(text)) return error(deep->line, std::move(deep->message));
 
-  const toml::parse_result parsed = toml::parse(text, std::string_view{});
+  const AsciiToml ascii = ascii_toml(text);
+  const toml::parse_result parsed = toml::parse(std::string_view(ascii.text), std::string_view{});
   if (!parsed) {
-    return error(std::uint32_t{parsed.error().source().begin.line},
-                 printable_line(parsed.error().description(), 400));
+    const std::uint32_t line{parsed.error().source().begin.line};
+    if (line == ascii.foreign_line) return error(line, foreign_character(ascii.foreign));
+    return error(line, printable_line(parsed.error().description(), 400));
   }
   TomlNode root;
   convert_table(parsed.table(), root);

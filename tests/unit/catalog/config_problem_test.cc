@@ -35,7 +35,7 @@ TEST_P(WrongConfig, NamesPlaceKeyAndWhatWasExpected) {
   EXPECT_THAT(problem.message, AllOf(HasSubstr(wrong.says), HasSubstr(wrong.says_too)));
 }
 
-const Case kCases[] = {
+constexpr Case kCases[] = {
     // Keys and sections.
     {"unknown_key", "[server]\ndrain_timeot = \"30s\"\n", 2, "server.drain_timeot", "unknown key",
      "did you mean `drain_timeout`?"},

@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 class Scanning : public ::testing::Test {
  protected:
   // Writes a model below the scratch directory.
-  std::string put(const std::string& name, ModelOptions options = {}) {
+  std::string put(const std::string& name, const ModelOptions& options = {}) {
     const std::string path = dir_ / name;
     fs::create_directories(fs::path(path).parent_path());
     const auto files = test_models::write_model(options, path);
@@ -48,8 +48,8 @@ class Scanning : public ::testing::Test {
   static const Model& model(const ScanResult& result, std::string_view name) {
     const auto found = result.catalog.find(name);
     EXPECT_TRUE(found) << found.error().message;
-    static const Model kNone;
-    return found ? **found : kNone;
+    static const Model none;
+    return found ? **found : none;
   }
 
   ScratchDir dir_;
@@ -302,7 +302,7 @@ TEST_F(Scanning, L23_AStatFindsEveryChange) {
       "[models]\ndirs = [\"models\"]\n[model.one]\nchat_template = \"t.jinja\"\n"
       "[model.gone]\npath = \"later.gguf\"\n");
   const auto expect_change = [&](const char* what) {
-    const ScanResult result = scan(settings);
+    ScanResult result = scan(settings);
     EXPECT_EQ(stat_stamp(settings, result.catalog), result.stamp) << "before: " << what;
     return result;
   };

@@ -34,14 +34,14 @@ class ScratchDir {
 
   // Writes a file, making the directories above it, and returns its path.
   std::string write(std::string_view name, std::string_view text) const {
-    const std::string path = *this / name;
+    std::string path = *this / name;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }
 
   std::string make_dir(std::string_view name) const {
-    const std::string path = *this / name;
+    std::string path = *this / name;
     std::filesystem::create_directories(path);
     return path;
   }

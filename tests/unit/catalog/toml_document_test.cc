@@ -117,6 +117,57 @@ TEST(TomlDocument, TakesAnEmptyTextAndAByteOrderMark) {
   EXPECT_NE(root->find("a"), nullptr);
 }
 
+TEST(TomlDocument, TakesTextBeyondAsciiInStringsAndComments) {
+  const auto root = parse_toml(R"toml(# Grüße, € and "
+a = "Größe 🙂"  # straße
+b = 'Größe\n'
+c = """
+für \
+   über\u00e4"""""
+d = '''
+für\
+'über''''
+"schlüssel" = "\"ü\\"
+'größe' = ""
+)toml");
+  ASSERT_TRUE(root) << root.error().line << ": " << root.error().message;
+  EXPECT_EQ(root->find("a")->text, "Größe 🙂");
+  EXPECT_EQ(root->find("b")->text, "Größe\\n");
+  EXPECT_EQ(root->find("c")->text, "für überä\"\"");
+  EXPECT_EQ(root->find("d")->text, "für\\\n'über'");
+  EXPECT_EQ(root->find("schlüssel")->text, "\"ü\\");
+  EXPECT_EQ(root->find("größe")->line, 11U);
+}
+
+TEST(TomlDocument, NamesACharacterThatIsNotAscii) {
+  const struct {
+    const char* text;
+    std::uint32_t line;
+    const char* says;
+  } cases[] = {
+      {"a = 1\nb = “x”\n", 2, "the character '“' stands outside of quotes"},
+      {"a = 1\n\xc6\x8b", 2, "the character 'Ƌ'"},
+      {"größe = 1\n", 1, "the character 'ö'"},
+      {"a =\xe2\x80\x8b 1\n", 1, "an invisible character"},
+      {"a = 1 ü\n", 1, "the character 'ü'"},
+      {"a = \"\\ü\"\n", 1, "escape"},
+      {"a = \"\"\"\\ü\"\"\"\n", 1, ""},
+  };
+  for (const auto& wrong : cases) {
+    const auto root = parse_toml(wrong.text);
+    ASSERT_FALSE(root) << wrong.text;
+    EXPECT_EQ(root.error().line, wrong.line) << wrong.text;
+    EXPECT_THAT(root.error().message, HasSubstr(wrong.says)) << wrong.text;
+  }
+}
+
+TEST(TomlDocument, AnUnfinishedTextIsAnErrorAndNoCrash) {
+  for (const char* text :
+       {"[\n", "[", "[[\n", "[a.\n", "a.\n", "a = [\n", "a = {\n", "\"", "'''"}) {
+    EXPECT_FALSE(parse_toml(text)) << text;
+  }
+}
+
 TEST(TomlQuote, GivesAStringThatReadsBack) {
   std::string all;
   for (char c = 1; c < 127; ++c) all += c;
