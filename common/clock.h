@@ -16,7 +16,7 @@ struct SteadyClock {
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<SteadyClock>;
-  static constexpr bool is_steady = true;
+  static constexpr bool is_steady = true;  // NOLINT(readability-identifier-naming)
 };
 using SteadyTime = SteadyClock::time_point;
 
@@ -26,7 +26,7 @@ struct BootClock {
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<BootClock>;
-  static constexpr bool is_steady = true;
+  static constexpr bool is_steady = true;  // NOLINT(readability-identifier-naming)
 };
 using BootTime = BootClock::time_point;
 

@@ -158,7 +158,7 @@ std::string format_duration_human(std::chrono::milliseconds duration) {
   };
   if (seconds < 3'600) return pair(seconds / 60, " min", seconds % 60, " s");
   const std::int64_t minutes = (seconds + 30) / 60;
-  if (minutes < 48 * 60) return pair(minutes / 60, " h", minutes % 60, " min");
+  if (minutes < 2'880) return pair(minutes / 60, " h", minutes % 60, " min");
   const std::int64_t hours = (minutes + 30) / 60;
   return pair(hours / 24, " d", hours % 24, " h");
 }

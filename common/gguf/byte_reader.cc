@@ -9,7 +9,10 @@ static_assert(std::endian::native == std::endian::little,
               "GGUF is read as it lies in the file, little-endian");
 
 ByteReader::ByteReader(ByteSource& source, std::uint64_t size)
-    : source_(source), size_(size), buffer_(std::make_unique_for_overwrite<char[]>(kBufferBytes)) {
+    : source_(source),
+      size_(size),
+      capacity_(static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, size))),
+      buffer_(std::make_unique_for_overwrite<char[]>(capacity_)) {
   XXH3_64bits_reset(&hash_state_);
 }
 
@@ -54,7 +57,7 @@ bool ByteReader::refill() {
   filled_ = 0;
   at_ = 0;
   const auto wanted =
-      static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, size_ - buffer_offset_));
+      static_cast<std::size_t>(std::min<std::uint64_t>(capacity_, size_ - buffer_offset_));
   const std::ptrdiff_t got = source_.read_at(buffer_.get(), wanted, buffer_offset_);
   if (got < 0) {
     failure_ = Failure::kError;

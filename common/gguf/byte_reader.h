@@ -79,6 +79,7 @@ class ByteReader {
 
   ByteSource& source_;
   std::uint64_t size_;
+  std::size_t capacity_;
   std::unique_ptr<char[]> buffer_;
   std::uint64_t buffer_offset_ = 0;  // of the buffer's first byte in the source
   std::size_t filled_ = 0;

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 
@@ -33,6 +35,9 @@ struct FaultInfo {
   // A part of what our header reader says; empty where it says nothing.
   std::string_view reader_says;
 };
+// For the names of parametrised tests.
+inline void PrintTo(const FaultInfo& info, std::ostream* out) { *out << info.name; }
+
 constexpr std::size_t kFaults = 10;
 const std::array<FaultInfo, kFaults>& all_faults();
 std::optional<Fault> fault_from_name(std::string_view name);

@@ -13,7 +13,11 @@
 namespace berth::test_models {
 
 // The ggml types that the writer can store.
-enum class TensorType : std::uint32_t { kF32 = 0, kF16 = 1, kQ8_0 = 8 };
+enum class TensorType : std::uint32_t {
+  kF32 = 0,
+  kF16 = 1,
+  kQ8_0 = 8,  // NOLINT(readability-identifier-naming)
+};
 
 // Writes GGUF files, right ones and, on demand, wrong ones: it checks nothing that a broken file
 // may want to get wrong. Keys and tensors are written in the order in which they were added. One

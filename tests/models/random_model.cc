@@ -8,11 +8,6 @@
 
 namespace berth::test_models {
 
-const std::string_view kChatMlTemplate =
-    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + "
-    "message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
-
 namespace {
 
 // SplitMix64: small, fast, and the same everywhere.

@@ -13,7 +13,10 @@
 namespace berth::test_models {
 
 // ChatML with a generation prompt, no default system prompt.
-extern const std::string_view kChatMlTemplate;
+inline constexpr std::string_view kChatMlTemplate =
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + "
+    "message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
 // A model of the llama architecture with random weights. It loads and generates words without
 // sense; unless `tied_output`, greedy decoding never ends by itself. The defaults make 0.5 MB that
