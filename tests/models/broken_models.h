@@ -36,7 +36,9 @@ struct FaultInfo {
   std::string_view reader_says;
 };
 // For the names of parametrised tests.
-inline void PrintTo(const FaultInfo& info, std::ostream* out) { *out << info.name; }
+inline void PrintTo(const FaultInfo& info, std::ostream* out) {
+  *out << info.name;
+}
 
 constexpr std::size_t kFaults = 10;
 const std::array<FaultInfo, kFaults>& all_faults();
