@@ -57,6 +57,15 @@ std::string entry(const std::string& term, const std::string& text) {
   return out + wrapped(text, kTextColumn, kTextColumn);
 }
 
+bool same(const Option& a, const Option& b) {
+  return a.names == b.names && a.text == b.text;
+}
+
+bool among(const std::vector<Option>& options, const Option& wanted) {
+  return std::any_of(options.begin(), options.end(),
+                     [&](const Option& option) { return same(option, wanted); });
+}
+
 }  // namespace
 
 Command describe(const CLI::App& app) {
@@ -157,6 +166,28 @@ std::vector<const Command*> leaves(const Command& command) {
   std::vector<const Command*> out;
   for (const Command& below : command.commands) {
     for (const Command* leaf : leaves(below)) out.push_back(leaf);
+  }
+  return out;
+}
+
+std::vector<Option> common_options(const Command& command) {
+  const auto all = leaves(command);
+  std::vector<Option> out;
+  for (const Command* leaf : all) {
+    for (const Option& option : leaf->options) {
+      const auto count = std::count_if(
+          all.begin(), all.end(), [&](const Command* one) { return among(one->options, option); });
+      const bool most = 2 * static_cast<std::size_t>(count) > all.size();
+      if (most && !among(out, option)) out.push_back(option);
+    }
+  }
+  return out;
+}
+
+std::vector<Option> own_options(const Command& command, const std::vector<Option>& common) {
+  std::vector<Option> out;
+  for (const Option& option : command.options) {
+    if (!among(common, option)) out.push_back(option);
   }
   return out;
 }

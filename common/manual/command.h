@@ -64,4 +64,9 @@ std::vector<Block> blocks(const std::string& details);
 // Every command that has none below it, in order.
 std::vector<const Command*> leaves(const Command& command);
 
+// Options that most leaves of `command` have, told once for all.
+std::vector<Option> common_options(const Command& command);
+// Options of `command` without those that are in `common`.
+std::vector<Option> own_options(const Command& command, const std::vector<Option>& common);
+
 }  // namespace berth::manual

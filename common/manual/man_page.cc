@@ -82,23 +82,6 @@ std::string argument_list(const std::vector<Argument>& arguments) {
   return out;
 }
 
-bool same(const Option& a, const Option& b) {
-  return a.names == b.names && a.text == b.text;
-}
-
-// Options that every one of `commands` has.
-std::vector<Option> common_options(const std::vector<const Command*>& commands) {
-  std::vector<Option> out;
-  for (const Option& option : commands.front()->options) {
-    const bool everywhere = std::all_of(commands.begin(), commands.end(), [&](const Command* one) {
-      return std::any_of(one->options.begin(), one->options.end(),
-                         [&](const Option& other) { return same(option, other); });
-    });
-    if (everywhere) out.push_back(option);
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string man_page(const Command& command, const ManPage& page) {
@@ -116,19 +99,12 @@ std::string man_page(const Command& command, const ManPage& page) {
     out += argument_list(command.arguments);
     if (!command.options.empty()) out += ".SH OPTIONS\n" + option_list(command.options);
   } else {
-    const auto all = leaves(command);
-    const auto common = common_options(all);
+    const auto common = common_options(command);
     out += ".SH VERBS\n";
-    for (const Command* leaf : all) {
+    for (const Command* leaf : leaves(command)) {
       out += ".SS " + quoted(leaf->name) + "\n" + synopsis(*leaf) + ".PP\n" + literal(leaf->text) +
              "\n" + argument_list(leaf->arguments);
-      std::vector<Option> own;
-      std::copy_if(leaf->options.begin(), leaf->options.end(), std::back_inserter(own),
-                   [&](const Option& option) {
-                     return std::none_of(common.begin(), common.end(),
-                                         [&](const Option& other) { return same(option, other); });
-                   });
-      out += option_list(own) + details(*leaf);
+      out += option_list(own_options(*leaf, common)) + details(*leaf);
     }
     out += ".SH OPTIONS\nEvery verb takes these.\n" + option_list(common);
   }

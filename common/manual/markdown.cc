@@ -1,5 +1,6 @@
 #include "common/manual/markdown.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace berth::manual {
@@ -15,28 +16,55 @@ std::string plain(std::string_view text) {
   return out;
 }
 
-std::string details(const Command& command) {
+// An example without its indentation.
+std::string unindented(const std::string& text) {
   std::string out;
-  for (const Block& block : blocks(command.details)) {
-    out += "\n" + (block.example ? "```sh\n" + block.text + "\n```\n" : plain(block.text) + "\n");
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    out += text.substr(begin + 2, end - begin - 2) + "\n";
+    begin = end + 1;
   }
   return out;
 }
 
-std::string leaf_section(const Command& command) {
-  std::string out =
-      "\n## " + command.name + "\n\n`" + usage(command) + "`\n\n" + plain(command.text) + "\n";
+std::string details(const Command& command) {
+  std::string out;
+  for (const Block& block : blocks(command.details)) {
+    out += "\n" + (block.example ? "```sh\n" + unindented(block.text) + "```\n"
+                                 : plain(block.text) + "\n");
+  }
+  return out;
+}
+
+std::string option_list(const std::vector<Option>& options) {
+  std::string out;
+  for (const Option& option : options) {
+    out += "- `" + option_names(option) + "`: " + plain(option.text) + "\n";
+  }
+  return out;
+}
+
+std::string leaf_section(const Command& command, const std::vector<Option>& common) {
+  std::string out = "\n## " + command.name + "\n\n`" + usage(command) + "`\n\n" +
+                    plain(command.text) + ".\n" + details(command);
   std::string list;
   for (const Argument& argument : command.arguments) {
-    if (!argument.text.empty()) {
-      list += "- `" + argument.name + "`: " + plain(argument.text) + "\n";
-    }
+    list += "- `" + argument.name + "`: " + plain(argument.text) + "\n";
   }
-  for (const Option& option : command.options) {
-    list += "- `" + option_names(option) + "`: " + plain(option.text) + "\n";
-  }
+  list += option_list(own_options(command, common));
   if (!list.empty()) out += "\n" + list;
-  return out + details(command);
+  return out;
+}
+
+// "EXIT STATUS" -> "Exit status"; JSON stays.
+std::string heading(const std::string& title) {
+  if (title.size() < 5) return title;
+  std::string out = title.substr(0, 1);
+  for (const char c : title.substr(1)) {
+    out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+  }
+  return out;
 }
 
 }  // namespace
@@ -44,19 +72,22 @@ std::string leaf_section(const Command& command) {
 std::string markdown_page(const Command& command, const ManPage& page, const std::string& origin) {
   std::string out = "<!-- " + origin + " -->\n\n# " + command.name + "\n\n" + plain(command.text) +
                     "\n" + details(command);
-  if (!command.commands.empty()) {
+  const bool has_verbs = !command.commands.empty();
+  const std::vector<Option> common = has_verbs ? common_options(command) : std::vector<Option>();
+  if (has_verbs) {
     out += "\n| verb | what it does |\n|---|---|\n";
     for (const Command* leaf : leaves(command)) {
       out += "| `" + leaf->name + "` | " + plain(leaf->text) + " |\n";
     }
+    out += "\n## Options of every verb\n\n" + option_list(common);
   }
   for (const ManPage::Section& section : page.sections) {
-    out += "\n## " + section.title + "\n\n";
+    out += "\n## " + heading(section.title) + "\n\n";
     for (const auto& [term, text] : section.entries) {
       out += "- `" + term + "`: " + plain(text) + "\n";
     }
   }
-  for (const Command* leaf : leaves(command)) out += leaf_section(*leaf);
+  for (const Command* leaf : leaves(command)) out += leaf_section(*leaf, common);
   return out;
 }
 

@@ -109,13 +109,13 @@ void CommandLine::add_sampling(CLI::App& verb, SamplingOptions& sampling) {
   setting("--max-tokens", "max_tokens", "Stop after so many tokens", "N");
   setting("--temperature", "temperature",
           "How far the choice of tokens may stray, 0 to 100; 0 always takes the likeliest one "
-          "(the model's default: 0.8)",
+          "(default: 0.8)",
           "X");
-  setting("--top-k", "top_k", "Choose among so many of the likeliest tokens; 0: among all (40)",
-          "N");
+  setting("--top-k", "top_k",
+          "Choose among so many of the likeliest tokens; 0: among all (default: 40)", "N");
   setting("--top-p", "top_p",
           "Choose among the likeliest tokens that have this probability together, above 0, to 1 "
-          "(0.95)",
+          "(default: 0.95)",
           "X");
   setting("--seed", "seed", "Seed of the choice: the same one gives the same answer again", "N");
   verb.add_option("--stop", sampling.stop,
@@ -194,7 +194,7 @@ void CommandLine::add_watching() {
   logs->add_option("MODEL", parsed_.logs.model, "Name or alias of the model")->required();
   logs->add_flag("-f,--follow", parsed_.logs.follow, "Go on with what is written from now on");
   logs->add_option("-n,--lines", parsed_.logs.lines,
-                   "Begin so many lines before the end; 0: at the beginning (200)")
+                   "Begin so many lines before the end; 0: at the beginning (default: 200)")
       ->type_name("N");
   CLI::App* events =
       add(app_, "events", "Show what happened and happens in the daemon",
@@ -221,7 +221,7 @@ void CommandLine::add_config() {
       "Tells every problem as FILE:LINE: KEY: what was expected.",
       [this](Context& context) { return run_config_check(context, parsed_.config_check); }, false);
   check->add_option("FILE", parsed_.config_check.file,
-                    "The file (BERTH_CONFIG, else /etc/berth/berth.toml)");
+                    "The file (default: BERTH_CONFIG, else /etc/berth/berth.toml)");
   CLI::App* show =
       add(*config, "show", "Show every setting's value and where it comes from",
           "Of the daemon; with FILE or --offline of the file, as the daemon would read it.",

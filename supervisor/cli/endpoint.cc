@@ -67,7 +67,6 @@ std::optional<Endpoint> configured(const Environment& environment, std::string& 
     note = file + " has a listener that cannot be used from here: " + endpoint.error().message;
     return std::nullopt;
   }
-  endpoint->host = reachable_host(endpoint->host);
   endpoint->origin = file;
   return std::move(*endpoint);
 }
@@ -102,7 +101,7 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   }
   Endpoint endpoint;
   endpoint.text = text;
-  endpoint.host = host;
+  endpoint.host = reachable_host(std::string(host));
   endpoint.port = *port;
   return endpoint;
 }

@@ -6,6 +6,7 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "supervisor/cli/format/table.h"
+#include "supervisor/cli/format/text.h"
 
 namespace berth::cli {
 namespace {
@@ -56,7 +57,7 @@ std::string ago(std::int64_t unix_ms, WallTime now) {
   const WallTime then{std::chrono::milliseconds(unix_ms)};
   const auto age = std::chrono::floor<std::chrono::seconds>(now - then);
   if (age < std::chrono::seconds(1)) return "just now";
-  return format_duration_human(age) + " ago";
+  return format_seconds(age) + " ago";
 }
 
 std::string shell_line(const std::vector<std::string>& words) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "common/units.h"
 #include "supervisor/cli/format/text.h"
 
 namespace berth::cli {
@@ -29,7 +28,7 @@ std::string progress_line(const ProgressState& state, std::size_t columns) {
                                  : done < 100 ? " "
                                               : "") +
                      std::to_string(done) + " %";
-  if (state.eta) tail += "  " + format_duration_human(*state.eta) + " left";
+  if (state.eta) tail += "  " + format_seconds(*state.eta) + " left";
   // Text first, then the tail, then as much bar as there is room for.
   const std::size_t tail_width = display_width(tail);
   const std::string text =

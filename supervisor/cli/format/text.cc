@@ -292,6 +292,13 @@ std::string format_count(std::uint64_t count) {
   return std::to_string(count);
 }
 
+std::string format_seconds(std::chrono::milliseconds duration) {
+  const auto seconds =
+      std::max(std::chrono::round<std::chrono::seconds>(duration), std::chrono::seconds(1));
+  if (seconds < std::chrono::seconds(60)) return std::to_string(seconds.count()) + " s";
+  return format_duration_human(seconds);
+}
+
 std::string counted(std::uint64_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }

@@ -43,6 +43,9 @@ Result<WallTime> parse_since(std::string_view text, WallTime now);
 // Parameters of a model: "7.62B", "494M", "12.3K".
 std::string format_count(std::uint64_t count);
 
+// For people who wait: "12 s", "4 min 10 s"; whole seconds, at least one.
+std::string format_seconds(std::chrono::milliseconds duration);
+
 // "1 model", "3 models"
 std::string counted(std::uint64_t count, std::string_view noun);
 

@@ -49,9 +49,7 @@ std::string shown_memory(const v1::Instance& instance, bool parts) {
 
 std::string shown_ttl(const v1::Instance& instance) {
   if (!instance.has_ttl_ms()) return "-";
-  const std::chrono::milliseconds left(instance.ttl_ms());
-  // Seconds are enough, but the last one is not "0".
-  return format_duration_human(std::chrono::ceil<std::chrono::seconds>(left));
+  return format_seconds(std::chrono::milliseconds(instance.ttl_ms()));
 }
 
 }  // namespace
@@ -75,7 +73,7 @@ ExitCode run_ps(Context& context) {
                {"RESIDENT", true},
                {"CONTEXT", true},
                {"ACTIVE", true},
-               {"WAITING", true},
+               {"WAIT", true},
                {"UNLOAD IN", true}});
   for (const v1::Instance& instance : reply->instances()) {
     table.add({{printable_line(instance.model(), 256)},
