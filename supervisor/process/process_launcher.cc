@@ -128,7 +128,8 @@ class Watch : public std::enable_shared_from_this<Watch> {
                   if (observer_ != nullptr) observer_->on_notify(line);
                 });
     if (got > 0 && !lines_.full()) return true;
-    notify_.close();
+    boost::system::error_code ignored;
+    notify_.close(ignored);
     return false;
   }
 

@@ -126,15 +126,18 @@ TEST_F(StoreTest, EventsAreBounded) {
 TEST_F(StoreTest, FullQueueDropsCountsAndRecovers) {
   options_.queue = 8;
   open();
+  constexpr int kReads = 20;
+  int answers = 0;
+  std::optional<Reason> refused;
   {
     // Another connection holds the file, so that the worker waits with what it took.
     SQLite::Database other(options_.path, SQLite::OPEN_READWRITE);
     other.exec("BEGIN IMMEDIATE");
     // The worker takes at most one batch, the queue holds 8: more than these cannot be kept.
     for (int i = 0; i < 1000; ++i) store_->put_load(load_record(std::to_string(i), "m", i));
-    std::optional<Reason> refused;
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < kReads; ++i) {
       store_->loads("m", 1, [&](const auto& result) {
+        ++answers;
         if (!result) refused = result.error().reason;
       });
     }
@@ -143,6 +146,7 @@ TEST_F(StoreTest, FullQueueDropsCountsAndRecovers) {
     EXPECT_THAT(problems_.front(), HasSubstr("not kept"));
     other.exec("ROLLBACK");
   }
+  ASSERT_TRUE(run_until(io_, [&] { return answers == kReads; }));
   // Later records are kept, and what was lost is said.
   int number = 1000;
   ASSERT_TRUE(run_until(io_, [&] {
