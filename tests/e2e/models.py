@@ -110,7 +110,7 @@ class Models(Scenario):
             self.assertIn("demo", said.replace("dmeo", ""))
 
     def test_no_model_at_all(self) -> None:
-        file = self.workspace.system_config('http = "127.0.0.1:0"')
+        file = self.workspace.system_config()
         daemon = self.berthd(arguments=["--config", str(file)]).wait_listening()
         self.assertEqual(daemon.json("models").get("models", []), [])
         self.assertEqual(daemon.get("/readyz")[0], 200)

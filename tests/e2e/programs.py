@@ -107,6 +107,17 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def with_setting(text: str, section: str, line: str) -> str:
+    """The configuration with a setting more, unless the text has its key already."""
+    key = line.split("=")[0]
+    if any(old.startswith(key) for old in text.splitlines()):
+        return text
+    header = f"[{section}]\n"
+    if header in text:
+        return text.replace(header, header + line + "\n", 1)
+    return f"{text}\n{header}{line}\n"
+
+
 class Workspace:
     """A directory of its own with a short path (a socket's path has room for 107 bytes), in the form
     that `berthd --demo` takes. Removed at the end."""
@@ -118,25 +129,21 @@ class Workspace:
         self.config("")
 
     def config(self, text: str) -> Path:
-        """Writes berth.toml; [server] http is port 0 unless the text says otherwise."""
+        """Writes berth.toml. Unless the text says otherwise, HTTP has port 0 and a worker one thread:
+        ggml's threads spin, and tests share the machine with others."""
         file = self.path / "berth.toml"
-        if "[server]" in text:
-            text = text.replace("[server]", '[server]\nhttp = "127.0.0.1:0"', 1)
-        else:
-            text = '[server]\nhttp = "127.0.0.1:0"\n' + text
-        file.write_text(text)
+        text = with_setting(text, "server", 'http = "127.0.0.1:0"')
+        file.write_text(with_setting(text, "defaults", "threads = 1"))
         return file
 
     def system_config(self, text: str = "") -> Path:
         """A configuration as a service has it, for `berthd --config`, with everything in here."""
         file = self.path / "service.toml"
-        server = text if "[server]" in text else f"[server]\n{text}"
-        server = server.replace("[server]", f'''[server]
-grpc = ["unix:{self.path}/run/berth.sock"]
-state_dir = "state"
-run_dir = "run"
-log_dir = "log"''', 1)
-        file.write_text(f'{server}\n[models]\ndirs = ["models"]\n')
+        for line in ('log_dir = "log"', 'run_dir = "run"', 'state_dir = "state"',
+                     f'grpc = ["unix:{self.path}/run/berth.sock"]', 'http = "127.0.0.1:0"'):
+            text = with_setting(text, "server", line)
+        text = with_setting(text, "models", 'dirs = ["models"]')
+        file.write_text(with_setting(text, "defaults", "threads = 1"))
         return file
 
     def add_model(self, name: str = "demo", file: Path = TEST_MODEL) -> Path:

@@ -51,7 +51,7 @@ class Sockets(Scenario):
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             address = f"127.0.0.1:{taken.getsockname()[1]}"
-            file = self.workspace.system_config(f'http = "{address}"')
+            file = self.workspace.system_config(f'[server]\nhttp = "{address}"\n')
             self.refused_start(address, arguments=["--config", str(file)])
 
     def test_a_socket_left_by_a_crash_is_replaced(self) -> None:
