@@ -25,7 +25,7 @@ class RestartBackoff {
 
  private:
   std::uint32_t deaths_ = 0;
-  SteadyTime not_before_ = SteadyTime::min();
+  SteadyTime not_before_{};  // the clock's beginning
 };
 
 }  // namespace berth::core

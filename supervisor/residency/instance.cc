@@ -176,6 +176,7 @@ void Instance::on_load_failed(const rpc::WorkerLoadFailed& failed) {
                             core::carried_text(failed.reason, kReasonBytes)});
 }
 
+// A heartbeat changes nothing: what is in flight is known by its leases.
 void Instance::on_heartbeat(const rpc::WorkerHeartbeat& /*heartbeat*/) {}
 
 void Instance::on_disconnected() {

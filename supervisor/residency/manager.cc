@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -33,6 +34,10 @@ using core::Mutation;
 
 constexpr std::size_t kUnloadCalls = 256;
 constexpr std::size_t kReasonBytes = 512;
+// Beside the worker's own phases.
+constexpr std::string_view kPhaseStopping = "stopping";
+constexpr std::string_view kPhaseBackOff = "back_off";
+constexpr std::string_view kPhaseFailed = "failed";
 
 core::InstancePolicy policy_of(const catalog::ModelSettings& settings, const Limits& limits) {
   core::InstancePolicy policy;
@@ -55,6 +60,19 @@ Error problem_error(const catalog::Model& model) {
   ErrorExtras extras;
   extras.failure = std::move(evidence);
   return {Reason::kLoadFailed, std::move(message), std::move(extras)};
+}
+
+// What a waiter was waiting for when its time was over.
+std::string wait_sentence(const ClaimProgress& progress) {
+  if (progress.queue_position) {
+    return "it was number " + std::to_string(*progress.queue_position) + " of the queue";
+  }
+  if (progress.phase == kPhaseStopping) return "the model's last process is still going";
+  if (progress.phase == kPhaseBackOff) return "its worker died and will be started again";
+  if (progress.phase == kPhaseFailed) return "its load has failed; ask again to learn why";
+  return "it is loading (" + progress.phase + ", " +
+         std::to_string(static_cast<int>(progress.fraction * 100)) +
+         " %), and the load goes on; ask again";
 }
 
 Error shutting_down_error() {
@@ -167,14 +185,8 @@ void Manager::on_deadline(core::Ticket ticket) {
   Berth& berth = berths_.at(waiter.model);
   const ClaimProgress progress = progress_of(berth, ticket);
   std::string message = waiter.model + " could not serve the request within " +
-                        human(environment_.clock.now() - waiter.since);
-  if (progress.queue_position) {
-    message += "; it was number " + std::to_string(*progress.queue_position) + " of the queue.";
-  } else {
-    message += " (" + progress.phase + ", " +
-               std::to_string(static_cast<int>(progress.fraction * 100)) +
-               " %). The load goes on; ask again.";
-  }
+                        human(environment_.clock.now() - waiter.since) + ": " +
+                        wait_sentence(progress) + '.';
   ErrorExtras extras;
   if (progress.eta) {
     extras.retry_after_seconds =
@@ -398,17 +410,22 @@ void Manager::report(const std::string& model) {
 
 ClaimProgress Manager::progress_of(const Berth& berth, core::Ticket ticket) const {
   ClaimProgress progress;
+  const std::optional<std::uint32_t> position = berth.queue.position(ticket);
+  if (!position) {
+    progress.phase = kPhaseFailed;
+    return progress;
+  }
   if (berth.current != nullptr) {
     const core::InstanceState state = berth.current->machine().state();
     if (!info(state).leases) return berth.current->progress();
-    progress.queue_position = berth.queue.position(ticket);
+    progress.queue_position = position;
     return progress;
   }
   if (leaving(berth.model->name) != nullptr) {
-    progress.phase = "stopping";
+    progress.phase = kPhaseStopping;
     return progress;
   }
-  progress.phase = "back_off";
+  progress.phase = kPhaseBackOff;
   const Duration left = berth.back_off.not_before() - environment_.clock.now();
   progress.eta = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::max<Duration>(left, Duration::zero()));

@@ -168,6 +168,19 @@ TEST_F(LoadFailureTest, L7_ALogThatIsNeverReadDelaysTheAnswerByASecondAtMost) {
   EXPECT_TRUE(failure_of(*client).log_tail.empty());
 }
 
+TEST_F(LoadFailureTest, M19_ADeadlineDuringTheSearchForEvidenceHolds) {
+  sim::WorkerScript exits;
+  exits.fate = sim::Fate::kExitsAtOnce;
+  exits.log_never_read = true;
+  script(exits);
+  const auto client = request(demo_, milliseconds(500));
+  const SteadyTime start = world_.clock.now();
+  run_until_answered(*client);
+  EXPECT_EQ(world_.clock.now() - start, milliseconds(500));
+  EXPECT_TRUE(client->failed_with(Reason::kDeadline));
+  EXPECT_THAT(client->error->message, HasSubstr("its load has failed"));
+}
+
 TEST_F(LoadFailureTest, AllWhoWaitedLearnIt) {
   sim::WorkerScript exits;
   exits.fate = sim::Fate::kExitsLoading;
