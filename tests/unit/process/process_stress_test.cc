@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,11 +32,16 @@ std::size_t open_descriptors() {
 }
 
 void launch_many(std::size_t total, bool use_clone3) {
-  std::atomic<bool> stop{false};
-  std::vector<std::thread> noise;
-  const auto make_noise = [&stop] {
+  boost::asio::io_context io(1);
+  RealLauncher launcher(io, {std::chrono::milliseconds(60'000), use_clone3});
+  auto reaper = Subreaper::start(io, [&launcher](pid_t pid) { return launcher.owns(pid); });
+  ASSERT_TRUE(reaper);
+  const std::size_t before = open_descriptors();
+
+  std::vector<std::jthread> noise;
+  const auto make_noise = [](const std::stop_token& stop) {
     std::vector<std::string> kept;
-    while (!stop.load()) {
+    while (!stop.stop_requested()) {
       kept.emplace_back(1000, 'x');
       if (kept.size() > 100) kept.clear();
       std::array<int, 2> ends{};
@@ -47,12 +52,6 @@ void launch_many(std::size_t total, bool use_clone3) {
     }
   };
   for (int i = 0; i < 3; ++i) noise.emplace_back(make_noise);
-
-  boost::asio::io_context io(1);
-  RealLauncher launcher(io, {std::chrono::milliseconds(60'000), use_clone3});
-  auto reaper = Subreaper::start(io, [&launcher](pid_t pid) { return launcher.owns(pid); });
-  ASSERT_TRUE(reaper);
-  const std::size_t before = open_descriptors();
 
   struct Run {
     Recorder recorder;
@@ -85,8 +84,7 @@ void launch_many(std::size_t total, bool use_clone3) {
   }
   ASSERT_TRUE(run_until(io, [&] { return ended == total; }));
   runs.clear();
-  stop.store(true);
-  for (std::thread& thread : noise) thread.join();
+  noise.clear();  // stops and joins them
   EXPECT_EQ(open_descriptors(), before);
   ASSERT_TRUE(run_until(io, [] { return children_of(::getpid()).empty(); }));
 }
