@@ -29,6 +29,7 @@ struct EngineFacts {
   std::string build_id;         // of the program, libllama and its backends
   std::uint32_t window = 0;     // tokens of one sequence, prompt and answer together
   std::uint32_t sequences = 0;  // sequence ids are 0 to sequences - 1
+  std::uint32_t cells = 0;      // tokens that all sequences hold together (M4), at least one window
   std::uint32_t batch = 0;      // most tokens of one decode()
   std::uint32_t vocabulary = 0;
   std::uint32_t threads = 0;
@@ -119,7 +120,8 @@ class Engine {
 
 struct EngineSettings {
   std::string model_path;
-  std::uint32_t context = 0;  // tokens of one sequence; 0: as the model was trained, up to 32768
+  std::uint32_t context = 0;  // tokens of the pool that the sequences share, and of the longest
+                              // one; 0: as the model was trained, up to 32768
   std::uint32_t sequences = 1;
   std::uint32_t threads = 0;  // 0: the cores that this process may use
   std::uint32_t batch = 512;

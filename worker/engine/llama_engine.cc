@@ -173,7 +173,7 @@ bool LlamaEngine::make_context(const EngineSettings& settings) {
   const auto window = settings.context != 0 ? settings.context : std::min(trained, kAutoContextMax);
   const auto threads = settings.threads != 0 ? settings.threads : usable_cores();
   auto parameters = llama_context_default_params();
-  parameters.n_ctx = window * settings.sequences;
+  parameters.n_ctx = window;
   parameters.n_seq_max = settings.sequences;
   parameters.n_batch = settings.batch;
   parameters.n_ubatch = std::min(settings.batch, kMicroBatch);
@@ -184,7 +184,7 @@ bool LlamaEngine::make_context(const EngineSettings& settings) {
   parameters.type_v = parameters.type_k;
   parameters.flash_attn_type = flash_attention(settings.flash_attention);
   parameters.no_perf = true;
-  parameters.kv_unified = false;
+  parameters.kv_unified = true;  // one pool for all sequences (M4)
   parameters.swa_full = false;
   parameters.abort_callback = [](void* self) {
     const auto& check = static_cast<LlamaEngine*>(self)->abort_check_;
@@ -196,6 +196,7 @@ bool LlamaEngine::make_context(const EngineSettings& settings) {
 
   // libllama rounds the window up; what was asked for is served.
   facts_.window = std::min(window, llama_n_ctx_seq(context_.get()));
+  facts_.cells = llama_n_ctx(context_.get());
   facts_.sequences = settings.sequences;
   facts_.batch = std::min(settings.batch, llama_n_batch(context_.get()));
   facts_.threads = threads;

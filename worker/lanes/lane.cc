@@ -6,24 +6,27 @@
 namespace berth::worker {
 
 std::uint32_t Lane::common_prefix(const std::vector<TokenId>& prompt) const {
-  const auto end = std::mismatch(prompt.begin(), prompt.end(), held_.begin(), held_.end());
+  const auto end = std::mismatch(prompt.begin(), prompt.end(), tokens_.begin(), tokens_.end());
   return static_cast<std::uint32_t>(end.first - prompt.begin());
 }
 
-void Lane::begin(std::unique_ptr<Job> job, SteadyTime now) {
+void Lane::begin(std::unique_ptr<Job> job, std::size_t cells, std::uint64_t order, SteadyTime now) {
   job_ = std::move(job);
+  reserved_ = cells;
+  order_ = order;
+  parked_ = false;
   // The last token is always computed: its output is the first token of the answer.
   const auto wanted =
       std::min(common_prefix(job_->prompt), static_cast<std::uint32_t>(job_->prompt.size() - 1));
-  const auto kept = engine_->keep_prefix(sequence_, wanted);
-  held_.resize(kept);
-  read_ = kept;
+  held_ = engine_->keep_prefix(sequence_, wanted);
+  tokens_ = job_->prompt;
+  prompt_read_ = false;
   batch_tokens_ = 0;
   sampler_ = engine_->make_sampler(job_->sampling);
   assembler_ = TextAssembler(std::move(job_->stop));
   result_ = JobResult{};
-  result_.prompt_tokens = static_cast<std::uint32_t>(job_->prompt.size());
-  result_.cached_tokens = kept;
+  result_.prompt_tokens = static_cast<std::uint32_t>(tokens_.size());
+  result_.cached_tokens = static_cast<std::uint32_t>(held_);
   result_.timings.queue = now - job_->arrived;
   began_ = now;
   read_prompt_ = now;
@@ -31,36 +34,51 @@ void Lane::begin(std::unique_ptr<Job> job, SteadyTime now) {
   ids_.clear();
 }
 
+bool Lane::grow(std::size_t cells) {
+  if (!busy() || tokens_.size() <= reserved_) return false;
+  reserved_ = std::min(std::max(reserved_ + cells, tokens_.size()),
+                       static_cast<std::size_t>(engine_->facts().window));
+  return true;
+}
+
+void Lane::park() {
+  parked_ = true;
+  engine_->keep_prefix(sequence_, 0);
+  held_ = 0;
+}
+
+void Lane::forget() {
+  engine_->keep_prefix(sequence_, 0);
+  held_ = 0;
+  tokens_.clear();
+}
+
 void Lane::fill(std::vector<BatchItem>& batch, std::size_t limit) {
   batch_tokens_ = 0;
-  if (!busy() || limit == 0) return;
-  const auto position = [this] { return static_cast<std::uint32_t>(held_.size()); };
-  if (reading_prompt()) {
-    const auto& prompt = job_->prompt;
-    const auto count = std::min(limit, prompt.size() - read_);
-    for (std::size_t i = 0; i < count; ++i) {
-      batch.push_back(BatchItem{sequence_, prompt[read_], position(), false});
-      held_.push_back(prompt[read_++]);
-    }
-    batch.back().wants_output = !reading_prompt();
-    batch_tokens_ = count;
-  } else if (job_->sink->has_room()) {
-    batch.push_back(BatchItem{sequence_, next_, position(), true});
-    held_.push_back(next_);
-    batch_tokens_ = 1;
+  if (!busy() || parked_ || limit == 0) return;
+  // What was generated is computed when its text has a place to go to.
+  if (!reading() && !job_->sink->has_room()) return;
+  const auto count = std::min(limit, tokens_.size() - held_);
+  for (std::size_t i = 0; i < count; ++i) {
+    batch.push_back(BatchItem{sequence_, tokens_[held_], static_cast<std::uint32_t>(held_), false});
+    ++held_;
   }
+  batch.back().wants_output = held_ == tokens_.size();
+  batch_tokens_ = count;
   output_index_ = batch.size() - 1;
 }
 
 void Lane::absorb(SteadyTime now) {
   if (!busy() || batch_tokens_ == 0) return;
   batch_tokens_ = 0;
-  const auto total = result_.prompt_tokens;
-  if (reading_prompt()) {
-    job_->sink->on_prefill(static_cast<std::uint32_t>(read_), total);
+  if (held_ < tokens_.size()) {
+    if (!prompt_read_) {
+      job_->sink->on_prefill(static_cast<std::uint32_t>(held_), result_.prompt_tokens);
+    }
     return;
   }
-  if (held_.size() == job_->prompt.size()) {  // the batch ended the prompt
+  if (!prompt_read_) {
+    prompt_read_ = true;
     read_prompt_ = now;
     result_.timings.prefill = now - began_;
     if (job_->max_tokens == 0) {
@@ -82,15 +100,15 @@ void Lane::take_token(SteadyTime now) {
     finish(JobResult::Finish::kStop, now);
     return;
   }
-  next_ = *token;
+  tokens_.push_back(*token);
   ++result_.completion_tokens;
-  ids_.push_back(next_);
+  ids_.push_back(*token);
   piece_.clear();
-  engine_->append_piece(next_, piece_);
+  engine_->append_piece(*token, piece_);
   if (assembler_.push(piece_, text_)) {
     finish(JobResult::Finish::kStop, now);
   } else if (result_.completion_tokens >= job_->max_tokens ||
-             held_.size() + 1 >= engine_->facts().window) {
+             tokens_.size() >= engine_->facts().window) {
     finish(JobResult::Finish::kLength, now);
   } else {
     send_text();
@@ -117,15 +135,18 @@ void Lane::finish(JobResult::Finish finish, SteadyTime now) {
 
 void Lane::undo() {
   if (batch_tokens_ == 0) return;
-  const auto wanted = held_.size() - batch_tokens_;
+  const auto wanted = held_ - batch_tokens_;
   batch_tokens_ = 0;
-  held_.resize(engine_->keep_prefix(sequence_, static_cast<std::uint32_t>(wanted)));
+  held_ = engine_->keep_prefix(sequence_, static_cast<std::uint32_t>(wanted));
 }
 
 void Lane::end(JobEnd end) {
   const auto sink = std::move(job_->sink);
   job_.reset();
   sampler_.reset();
+  tokens_.resize(held_);
+  reserved_ = 0;
+  parked_ = false;
   sink->on_end(std::move(end));
 }
 

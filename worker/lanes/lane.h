@@ -16,23 +16,42 @@ namespace berth::worker {
 // One sequence of the context and the job that runs on it. Between two batches it says what it
 // wants computed (fill), and after a batch what became of it (absorb); so several lanes can share
 // one batch. It remembers which tokens its sequence holds, also when it is idle: the next job that
-// starts with the same tokens need not read them again. Context thread only; no I/O; nothing fails
-// except through the job's end.
+// starts with the same tokens need not read them again.
+//
+// All lanes share one pool of cells (M4). A lane has a number of them reserved, which grows when
+// the answer outgrows it; a lane whose cells are needed by an older one is parked: it gives them
+// up, keeps its job, and reads its tokens again when it goes on. Context thread only; no I/O;
+// nothing fails except through the job's end.
 class Lane {
  public:
   Lane(SequenceId sequence, Engine& engine) : sequence_(sequence), engine_(&engine) {}
 
   [[nodiscard]] bool busy() const { return job_ != nullptr; }
   [[nodiscard]] const Job& job() const { return *job_; }
-  [[nodiscard]] bool reading_prompt() const { return busy() && read_ < job_->prompt.size(); }
+  // Whether it has more to read than the token that was generated last.
+  [[nodiscard]] bool reading() const {
+    return busy() && (!prompt_read_ || tokens_.size() - held_ > 1);
+  }
   // Whether it has a part in the present batch.
   [[nodiscard]] bool computing() const { return batch_tokens_ > 0; }
   // Tokens of `prompt` that its sequence holds already.
   [[nodiscard]] std::uint32_t common_prefix(const std::vector<TokenId>& prompt) const;
-  [[nodiscard]] std::size_t held_tokens() const { return held_.size(); }
+  [[nodiscard]] std::size_t held_tokens() const { return held_; }
+  // Cells that are its own while it is busy and not parked; at most a window.
+  [[nodiscard]] std::size_t reserved() const { return reserved_; }
+  [[nodiscard]] bool parked() const { return parked_; }
+  // When its job began, among all jobs: the youngest has the highest.
+  [[nodiscard]] std::uint64_t order() const { return order_; }
 
-  // Begins a job; the lane must be idle.
-  void begin(std::unique_ptr<Job> job, SteadyTime now);
+  // Begins a job with so many cells reserved; the lane must be idle.
+  void begin(std::unique_ptr<Job> job, std::size_t cells, std::uint64_t order, SteadyTime now);
+  // Reserves so many cells more where the next token needs one that is not reserved. Whether it
+  // did.
+  bool grow(std::size_t cells);
+  void park();
+  void unpark() { parked_ = false; }
+  // Gives up what an idle lane's sequence holds.
+  void forget();
   // Adds its next tokens to `batch`, at most `limit`: a chunk of the prompt, or one token of the
   // answer; nothing while its sink has no room.
   void fill(std::vector<BatchItem>& batch, std::size_t limit);
@@ -52,8 +71,11 @@ class Lane {
   SequenceId sequence_;
   Engine* engine_;
   std::unique_ptr<Job> job_;
-  std::vector<TokenId> held_;  // what the sequence holds, at most one window
-  std::size_t read_ = 0;       // tokens of the prompt that are held or in the batch
+  std::vector<TokenId> tokens_;  // the prompt and what was generated; at most one window
+  std::size_t held_ = 0;         // so many of them the sequence holds, with the batch's
+  std::size_t reserved_ = 0;
+  std::uint64_t order_ = 0;
+  bool parked_ = false;
 
   // Its part of the present batch.
   std::size_t batch_tokens_ = 0;
@@ -62,7 +84,7 @@ class Lane {
   // The generation.
   std::unique_ptr<Sampler> sampler_;
   TextAssembler assembler_;
-  TokenId next_ = 0;  // sampled, not computed yet
+  bool prompt_read_ = false;
   JobResult result_;
   SteadyTime began_{};
   SteadyTime read_prompt_{};  // when the prompt was read

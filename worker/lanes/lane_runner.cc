@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 namespace berth::worker {
@@ -95,12 +96,14 @@ void LaneRunner::run(Engine& engine) {
     lanes_.emplace_back(id, engine);
   }
   batch_.reserve(facts.batch);
+  growth_ = std::max<std::size_t>(1, facts.window / (2 * facts.sequences));
 
   std::vector<Ended> ended;
   std::vector<std::unique_ptr<Job>> admitted;
   while (!stopping_) {
     const auto now = now_();
     sweep_lanes(now);
+    balance();
     {
       const std::lock_guard lock(mutex_);
       woken_ = false;
@@ -110,9 +113,11 @@ void LaneRunner::run(Engine& engine) {
     for (auto& one : ended) one.job->sink->on_end(std::move(one.end));
     ended.clear();
     for (auto& job : admitted) {
+      const auto cells = cells_for(*job);
       auto* const lane = best_lane(job->prompt);
-      lane->begin(std::move(job), now);
+      lane->begin(std::move(job), cells, ++begun_, now);
     }
+    make_room();
     admitted.clear();
     tell_changes();
     if (step() == Step::kNothingToDo) {
@@ -138,10 +143,82 @@ void LaneRunner::sweep_queue(SteadyTime now, std::vector<Ended>& ended) {
 void LaneRunner::take_admitted(std::vector<std::unique_ptr<Job>>& admitted) {
   auto idle =
       std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return !lane.busy(); });
+  // Who began already goes first, and the queue keeps its order: nobody waits for ever.
+  if (oldest_parked() != nullptr) return;
+  auto free = engine_->facts().cells - reserved();
   for (; idle > 0 && !queue_.empty(); --idle) {
+    const auto needed = cells_for(*queue_.front());
+    if (needed > free) return;
+    free -= needed;
     admitted.push_back(std::move(queue_.front()));
     queue_.pop_front();
     ++active_;
+  }
+}
+
+std::size_t LaneRunner::cells_for(const Job& job) const {
+  const bool open_end = job.max_tokens == std::numeric_limits<std::uint32_t>::max();
+  const std::size_t answer = open_end ? growth_ : job.max_tokens;
+  return std::min(job.prompt.size() + answer, static_cast<std::size_t>(engine_->facts().window));
+}
+
+std::size_t LaneRunner::reserved() const {
+  std::size_t cells = 0;
+  for (const auto& lane : lanes_) {
+    if (lane.busy() && !lane.parked()) cells += lane.reserved();
+  }
+  return cells;
+}
+
+Lane* LaneRunner::youngest_running() {
+  Lane* youngest = nullptr;
+  for (auto& lane : lanes_) {
+    if (!lane.busy() || lane.parked()) continue;
+    if (youngest == nullptr || lane.order() > youngest->order()) youngest = &lane;
+  }
+  return youngest;
+}
+
+Lane* LaneRunner::oldest_parked() {
+  Lane* oldest = nullptr;
+  for (auto& lane : lanes_) {
+    if (!lane.busy() || !lane.parked()) continue;
+    if (oldest == nullptr || lane.order() < oldest->order()) oldest = &lane;
+  }
+  return oldest;
+}
+
+void LaneRunner::balance() {
+  const std::size_t cells = engine_->facts().cells;
+  bool grew = false;
+  for (auto& lane : lanes_) {
+    if (!lane.parked()) grew = lane.grow(growth_) || grew;
+  }
+  // One lane alone never needs more than a window, and the pool has at least one.
+  while (grew && reserved() > cells) youngest_running()->park();
+  for (auto* lane = oldest_parked(); lane != nullptr; lane = oldest_parked()) {
+    if (reserved() + lane->reserved() > cells) break;
+    lane->unpark();
+  }
+  make_room();
+}
+
+void LaneRunner::make_room() {
+  const auto idle_cells = [this] {
+    std::size_t held = 0;
+    for (const auto& lane : lanes_) {
+      if (!lane.busy()) held += lane.held_tokens();
+    }
+    return held;
+  };
+  while (reserved() + idle_cells() > engine_->facts().cells) {
+    Lane* longest_idle = nullptr;
+    for (auto& lane : lanes_) {
+      if (lane.busy() || lane.held_tokens() == 0) continue;
+      if (longest_idle == nullptr || lane.order() < longest_idle->order()) longest_idle = &lane;
+    }
+    if (longest_idle == nullptr) return;
+    longest_idle->forget();
   }
 }
 
@@ -173,10 +250,10 @@ LaneRunner::Step LaneRunner::step() {
   batch_.clear();
   // Generating lanes first: each needs one token, so that a long prompt does not stop them.
   for (auto& lane : lanes_) {
-    if (lane.busy() && !lane.reading_prompt()) lane.fill(batch_, limit - batch_.size());
+    if (lane.busy() && !lane.reading()) lane.fill(batch_, limit - batch_.size());
   }
   for (auto& lane : lanes_) {
-    if (lane.reading_prompt()) lane.fill(batch_, limit - batch_.size());
+    if (lane.reading()) lane.fill(batch_, limit - batch_.size());
   }
   if (batch_.empty()) return Step::kNothingToDo;
 

@@ -46,6 +46,11 @@ class LaneObserver {
 // them on lanes and computes their batches until it is stopped. A batch holds one token of each
 // lane that generates, and then as much of the waiting prompts as fits.
 //
+// The lanes share one pool of cells (M4). A job begins when the cells that it will need are not
+// reserved by others: its prompt and max_tokens, or without max_tokens a share that grows with the
+// answer. When growing lanes need more than there is, the youngest is parked until there is room;
+// no answer is ever cut for want of cells. What idle lanes hold is given up when it is needed.
+//
 // submit(), wake(), drain(), stop(), activity() and progress() may be called from any thread at any
 // time; run() is the context thread. Outlives every job's sink.
 class LaneRunner {
@@ -86,6 +91,16 @@ class LaneRunner {
   void sweep_queue(SteadyTime now, std::vector<Ended>& ended);
   void take_admitted(std::vector<std::unique_ptr<Job>>& admitted);
 
+  // Keeps what is reserved within the pool: parks the youngest, or lets parked lanes go on.
+  void balance();
+  // Gives up what idle lanes hold, the longest idle first, until the rest fits into the pool.
+  void make_room();
+  [[nodiscard]] std::size_t cells_for(const Job& job) const;
+  [[nodiscard]] std::size_t reserved() const;  // by lanes that are busy and not parked
+  // Of the busy lanes; null where there is none.
+  Lane* youngest_running();
+  Lane* oldest_parked();
+
   void sweep_lanes(SteadyTime now);
   Step step();
   bool should_abort();
@@ -111,6 +126,8 @@ class LaneRunner {
   // Context thread only.
   Engine* engine_ = nullptr;
   std::vector<Lane> lanes_;
+  std::uint64_t begun_ = 0;  // jobs so far
+  std::size_t growth_ = 1;   // cells that an answer without max_tokens begins with and grows by
   std::vector<BatchItem> batch_;
   std::uint32_t told_active_ = 0;
 };

@@ -24,6 +24,7 @@ class FakeEngine : public Engine {
   explicit FakeEngine(std::uint32_t sequences, std::uint32_t window = 256,
                       std::uint32_t batch = 64) {
     facts_.window = window;
+    facts_.cells = window;
     facts_.sequences = sequences;
     facts_.batch = batch;
     facts_.vocabulary = kEnd + 1;
@@ -77,6 +78,7 @@ class FakeEngine : public Engine {
       EXPECT_EQ(batch[i].position, held.size()) << "a gap in sequence " << batch[i].sequence;
       held.push_back(batch[i].token);
       EXPECT_LE(held.size(), facts_.window);
+      EXPECT_LE(cells_used(), facts_.cells) << "more than the pool has";
       if (batch[i].wants_output) outputs_[i] = next_token(held);
     }
     if (on_decode) on_decode();
@@ -99,6 +101,12 @@ class FakeEngine : public Engine {
     return token;
   }
   void set_abort_check(std::function<bool()> check) override { abort_check_ = std::move(check); }
+
+  [[nodiscard]] std::size_t cells_used() const {
+    std::size_t used = 0;
+    for (const auto& held : held_) used += held.size();
+    return used;
+  }
 
  private:
   static constexpr TokenId kNoOutput = -1;

@@ -514,6 +514,74 @@ TEST_F(LaneRunnerTest, L9_ProgressGrowsWithinABatch) {
   sink->wait_end();
 }
 
+TEST_F(LaneRunnerTest, M4_AJobBeginsWhenItsCellsAreFree) {
+  gate_.close();
+  start(2, 100);
+  auto first = job(tokens("first"));
+  first->max_tokens = 60;
+  const auto first_sink = submit(std::move(first));
+  gate_.wait_for_arrival();
+  auto second = job(tokens("second"));
+  second->max_tokens = 60;
+  const auto second_sink = submit(std::move(second));
+  auto third = job(tokens("third"));  // would fit, but the second was there before
+  third->max_tokens = 1;
+  const auto third_sink = submit(std::move(third));
+  gate_.open();
+  result_of(first_sink->wait_end());
+  result_of(second_sink->wait_end());
+  result_of(third_sink->wait_end());
+  EXPECT_EQ(second_sink->text(), FakeEngine::answer_to(tokens("second")).substr(0, 60));
+}
+
+TEST_F(LaneRunnerTest, M4_TheYoungestIsParkedAndNoAnswerIsCut) {
+  // Two answers of 20 and more in a pool that does not hold both.
+  start(2, 60, 16);
+  auto old_prompt = talkative(30);
+  auto young_prompt = old_prompt;
+  do {
+    young_prompt.push_back('!');
+  } while (FakeEngine::answer_to(young_prompt).size() < 30);
+  young_prompt.resize(std::min<std::size_t>(young_prompt.size(), 20));
+  const auto whole = [](const std::vector<TokenId>& prompt) {
+    return FakeEngine::answer_to(prompt).substr(0, 60 - prompt.size());
+  };
+  const auto old_sink = submit(old_prompt);
+  const auto young_sink = submit(young_prompt);
+  result_of(old_sink->wait_end());
+  result_of(young_sink->wait_end());
+  EXPECT_EQ(old_sink->text(), whole(old_prompt));
+  EXPECT_EQ(young_sink->text(), whole(young_prompt));
+}
+
+// Whatever the pool's size: it is never exceeded, and every answer is the one that the job would
+// have got alone.
+RC_GTEST_FIXTURE_PROP(LaneRunnerTest, M4_AnswersDoNotDependOnThePool, ()) {
+  const auto sequences = *rc::gen::inRange<std::uint32_t>(1, 5);
+  const auto window = *rc::gen::inRange<std::uint32_t>(40, 120);
+  start(sequences, window, *rc::gen::inRange<std::uint32_t>(4, 40));
+  struct One {
+    std::shared_ptr<FakeSink> sink;
+    std::string answer;
+  };
+  std::vector<One> all;
+  const auto count = *rc::gen::inRange(1, 12);
+  for (int i = 0; i < count; ++i) {
+    const auto size = *rc::gen::inRange<std::size_t>(1, 30);
+    std::vector<TokenId> prompt(size, 'a');
+    prompt.back() = 'b' + *rc::gen::inRange<TokenId>(0, 20);
+    auto made = job(prompt);
+    if (*rc::gen::arbitrary<bool>()) made->max_tokens = *rc::gen::inRange<std::uint32_t>(1, 80);
+    const auto limit = std::min<std::size_t>(made->max_tokens, window - size);
+    all.push_back(One{submit(std::move(made)), FakeEngine::answer_to(prompt).substr(0, limit)});
+  }
+  for (const auto& one : all) {
+    const auto end = one.sink->wait_end();
+    RC_ASSERT(std::holds_alternative<JobResult>(end));
+    RC_ASSERT(one.sink->text() == one.answer);
+  }
+}
+
 // However jobs share lanes, batches and prefixes: every answer is the one that the job would have
 // got alone.
 RC_GTEST_FIXTURE_PROP(LaneRunnerTest, AnswersDoNotDependOnTheOthers, ()) {
