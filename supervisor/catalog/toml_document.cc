@@ -27,6 +27,9 @@
 namespace berth::catalog {
 namespace {
 
+// Far deeper than any setting lies; what is below is left empty, and refused where its key is.
+constexpr std::size_t kMaxDepth = 16;
+
 std::uint32_t line_at(std::string_view text, std::size_t offset) {
   return 1 + static_cast<std::uint32_t>(std::count(
                  text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
@@ -50,14 +53,15 @@ std::optional<TomlError> check_depth(std::string_view text) {
   return std::nullopt;
 }
 
-TomlNode convert(const toml::node& node, std::uint32_t line);
+TomlNode convert(const toml::node& node, std::uint32_t line, std::size_t depth);
 
-void convert_table(const toml::table& table, TomlNode& out) {
+void convert_table(const toml::table& table, TomlNode& out, std::size_t depth) {
   out.type = TomlNode::Type::kTable;
+  if (depth > kMaxDepth) return;
   out.entries.reserve(table.size());
   for (const auto& [key, value] : table) {
-    out.entries.push_back(
-        {std::string(key.str()), convert(value, std::uint32_t{key.source().begin.line})});
+    out.entries.push_back({std::string(key.str()),
+                           convert(value, std::uint32_t{key.source().begin.line}, depth + 1)});
   }
   std::stable_sort(
       out.entries.begin(), out.entries.end(),
@@ -71,12 +75,12 @@ std::string written(const T& value) {
   return out.str();
 }
 
-TomlNode convert(const toml::node& node, std::uint32_t line) {
+TomlNode convert(const toml::node& node, std::uint32_t line, std::size_t depth) {
   TomlNode out;
   out.line = line;
   switch (node.type()) {
     case toml::node_type::table:
-      convert_table(*node.as_table(), out);
+      convert_table(*node.as_table(), out, depth);
       break;
     case toml::node_type::array: {
       out.type = TomlNode::Type::kList;
@@ -84,7 +88,8 @@ TomlNode convert(const toml::node& node, std::uint32_t line) {
       const std::size_t count = std::min(array.size(), kMaxListElements + 1);
       out.items.reserve(count);
       for (std::size_t i = 0; i < count; ++i) {
-        out.items.push_back(convert(array[i], std::uint32_t{array[i].source().begin.line}));
+        out.items.push_back(
+            convert(array[i], std::uint32_t{array[i].source().begin.line}, depth + 1));
       }
       break;
     }
@@ -187,7 +192,7 @@ tl::expected<TomlNode, TomlError> parse_toml(std::string_view text) {
     return error(line, printable_line(parsed.error().description(), 400));
   }
   TomlNode root;
-  convert_table(parsed.table(), root);
+  convert_table(parsed.table(), root, 0);
   return root;
 }
 

@@ -220,6 +220,22 @@ TEST_F(Scanning, DirectoriesThatCannotBeReadAreReported) {
   EXPECT_THAT(result.problems[0], AllOf(HasSubstr("missing"), HasSubstr("cannot be read")));
 }
 
+TEST_F(Scanning, FilesThatMayNotBeReadAreModelsWithAReason) {
+  const std::string path = put("models/secret.gguf");
+  dir_.make_dir("models/closed");
+  ASSERT_EQ(::chmod(path.c_str(), 0), 0);
+  ASSERT_EQ(::chmod((dir_ / "models/closed").c_str(), 0), 0);
+  ASSERT_EQ(::chmod(dir_.path().c_str(), 0755), 0);
+  const Config settings = config();
+  const NotRoot somebody;
+  if (!NotRoot::is_so()) GTEST_SKIP() << "root may read every file";
+  const ScanResult result = scan(settings);
+  EXPECT_THAT(model(result, "secret").problem,
+              AllOf(HasSubstr("secret.gguf"), HasSubstr("permission"), HasSubstr("readable for")));
+  ASSERT_EQ(result.problems.size(), 1U);
+  EXPECT_THAT(result.problems[0], AllOf(HasSubstr("closed"), HasSubstr("cannot be read")));
+}
+
 TEST_F(Scanning, NamesThatCannotBeNamesAreReported) {
   put("models/good.gguf");
   dir_.write("models/bad\x01name.gguf", "x");

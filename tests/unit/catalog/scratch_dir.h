@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -48,6 +49,26 @@ class ScratchDir {
 
  private:
   std::string path_;
+};
+
+// For tests of permissions: root may read every file, so become somebody else for a while.
+class NotRoot {
+ public:
+  NotRoot() {
+    constexpr uid_t kNobody = 65534;
+    if (::geteuid() == 0) changed_ = ::seteuid(kNobody) == 0;
+  }
+  NotRoot(const NotRoot&) = delete;
+  NotRoot& operator=(const NotRoot&) = delete;
+  ~NotRoot() {
+    if (changed_) {
+      EXPECT_EQ(::seteuid(0), 0);
+    }
+  }
+  [[nodiscard]] static bool is_so() { return ::geteuid() != 0; }
+
+ private:
+  bool changed_ = false;
 };
 
 }  // namespace berth::catalog
