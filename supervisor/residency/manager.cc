@@ -98,7 +98,7 @@ Manager::~Manager() = default;
 
 // --- claims
 
-core::Ticket Manager::acquire(std::shared_ptr<const catalog::Model> model,
+core::Ticket Manager::acquire(const std::shared_ptr<const catalog::Model>& model,
                               RequestClass request_class, SteadyTime deadline,
                               ClaimObserver& observer) {
   const core::Ticket ticket = next_ticket_++;

@@ -50,8 +50,8 @@ class Manager : public std::enable_shared_from_this<Manager>,
   Manager& operator=(const Manager&) = delete;
   ~Manager() override;
 
-  core::Ticket acquire(std::shared_ptr<const catalog::Model> model, RequestClass request_class,
-                       SteadyTime deadline, ClaimObserver& observer);
+  core::Ticket acquire(const std::shared_ptr<const catalog::Model>& model,
+                       RequestClass request_class, SteadyTime deadline, ClaimObserver& observer);
   // The claim of that ticket was dropped.
   void hang_up(core::Ticket ticket);
   void unload(const std::string& model, bool force,

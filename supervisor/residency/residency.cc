@@ -31,11 +31,11 @@ Residency::Residency(Environment environment, const Limits& limits)
 
 Residency::~Residency() = default;
 
-std::unique_ptr<Claim> Residency::acquire(std::shared_ptr<const catalog::Model> model,
+std::unique_ptr<Claim> Residency::acquire(const std::shared_ptr<const catalog::Model>& model,
                                           RequestClass request_class, SteadyTime deadline,
                                           ClaimObserver& observer) {
   const std::shared_ptr<Manager>& manager = impl_->manager;
-  const core::Ticket ticket = manager->acquire(std::move(model), request_class, deadline, observer);
+  const core::Ticket ticket = manager->acquire(model, request_class, deadline, observer);
   return std::make_unique<TicketClaim>(manager, ticket);
 }
 

@@ -161,7 +161,7 @@ class Residency {
   // it must outlive the claim. `deadline` bounds the wait together with Limits::queue_timeout.
   // Errors (through on_claim_failed): the model's problem, kQueueFull, kLoadFailed with evidence,
   // kDeadline, kShuttingDown.
-  [[nodiscard]] std::unique_ptr<Claim> acquire(std::shared_ptr<const catalog::Model> model,
+  [[nodiscard]] std::unique_ptr<Claim> acquire(const std::shared_ptr<const catalog::Model>& model,
                                                RequestClass request_class, SteadyTime deadline,
                                                ClaimObserver& observer);
 

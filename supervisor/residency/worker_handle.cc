@@ -16,7 +16,7 @@ std::shared_ptr<WorkerHandle> WorkerHandle::connect(rpc::WorkerConnector& connec
                                                     const std::string& socket,
                                                     const std::string& instance_id,
                                                     std::weak_ptr<rpc::WorkerObserver> instance) {
-  const std::shared_ptr<WorkerHandle> handle(new WorkerHandle(std::move(instance)));
+  std::shared_ptr<WorkerHandle> handle(new WorkerHandle(std::move(instance)));
   handle->client_ = connector.connect(socket, instance_id, *handle);
   return handle;
 }

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -80,7 +81,7 @@ bool parse(int argc, char** argv, Options& options) {
 // Whether all that is expected was reached.
 bool print_reach(const std::map<std::string, std::uint64_t>& reached) {
   for (const auto& [what, times] : reached) {
-    std::printf("%12llu %s\n", static_cast<unsigned long long>(times), what.c_str());
+    std::printf("%12" PRIu64 " %s\n", times, what.c_str());
   }
   bool all = true;
   for (const std::string& what : berth::sim::expected_reach()) {
@@ -114,25 +115,25 @@ int main(int argc, char** argv) {
     if (seed == options.first && result.violation.empty()) {
       berth::sim::Scenario again(seed, options.steps, false);
       if (again.run().fingerprint != result.fingerprint) {
-        std::printf("seed %llu does not repeat\n", static_cast<unsigned long long>(seed));
+        std::printf("seed %" PRIu64 " does not repeat\n", seed);
         return EXIT_FAILURE;
       }
     }
     if (result.violation.empty()) continue;
-    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), result.violation.c_str());
+    std::printf("seed %" PRIu64 ": %s\n", seed, result.violation.c_str());
 #ifdef BERTH_MUTATIONS
     std::printf("found %s\n", options.mutation.c_str());
     return EXIT_SUCCESS;
 #else
-    std::printf("run it again: berth_sim --seeds %llu..%llu --steps %llu --trace\n",
-                static_cast<unsigned long long>(seed), static_cast<unsigned long long>(seed),
-                static_cast<unsigned long long>(options.steps));
+    std::printf("run it again: berth_sim --seeds %" PRIu64 "..%" PRIu64 " --steps %" PRIu64
+                " --trace\n",
+                seed, seed, options.steps);
     return EXIT_FAILURE;
 #endif
   }
-  std::printf("%llu seeds of %llu steps: %zu requests, %zu workers, no invariant was hurt\n",
-              static_cast<unsigned long long>(options.last - options.first + 1),
-              static_cast<unsigned long long>(options.steps), requests, loads);
+  std::printf("%" PRIu64 " seeds of %" PRIu64
+              " steps: %zu requests, %zu workers, no invariant was hurt\n",
+              options.last - options.first + 1, options.steps, requests, loads);
   if (options.reach && !print_reach(reached)) return EXIT_FAILURE;
 #ifdef BERTH_MUTATIONS
   return options.mutation == "none" ? EXIT_SUCCESS : EXIT_FAILURE;

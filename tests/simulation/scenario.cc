@@ -37,7 +37,7 @@ constexpr Duration kRest = kLoadTimeout + kEvidence + kStopBound + kBackOff + kL
 }  // namespace
 
 const std::vector<std::string>& expected_reach() {
-  static const std::vector<std::string> kAll = {
+  static const std::vector<std::string> all = {
       "answer conflict",
       "answer deadline",
       "answer lease",
@@ -80,7 +80,7 @@ const std::vector<std::string>& expected_reach() {
       "state stopping",
       "state stuck",
   };
-  return kAll;
+  return all;
 }
 
 Scenario::Scenario(std::uint64_t seed, std::size_t steps, bool trace)

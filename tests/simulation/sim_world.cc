@@ -21,7 +21,7 @@ residency::Environment SimWorld::environment() {
           workers,
           store,
           events,
-          [this](std::shared_ptr<const catalog::Model> model, const Uuid& instance,
+          [this](const std::shared_ptr<const catalog::Model>& model, const Uuid& instance,
                  std::function<void(Result<residency::PreparedLaunch>)> done) {
             workers.prepare_launch(model, instance, std::move(done));
           },
