@@ -13,7 +13,7 @@
 namespace berth {
 namespace {
 
-const WallTime kTime = WallTime(std::chrono::milliseconds(1'796'064'001'123));
+constexpr WallTime kTime = WallTime(std::chrono::milliseconds(1'796'064'001'123));
 
 Event sample() {
   Event event = events::to_event(events::LoadFailed{.model = "qwen 3",

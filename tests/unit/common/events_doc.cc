@@ -60,7 +60,8 @@ std::string page() {
   }
   std::string out(kIntroduction);
   for (const auto& [name, rows] : sections) {
-    out += "\n## " + name + "\n\n| event | level | fields | meaning |\n|---|---|---|---|\n" + rows;
+    out.append("\n## ").append(name);
+    out.append("\n\n| event | level | fields | meaning |\n|---|---|---|---|\n").append(rows);
   }
   return out;
 }

@@ -170,6 +170,7 @@ TEST(GgufHeader, L19_HashDoesNotDependOnHowTheFileIsRead) {
 TEST(GgufHeader, VocabulariesAreSkippedWithoutACallPerToken) {
   GgufWriter writer;
   std::vector<std::string> tokens;
+  tokens.reserve(150'000);
   for (int i = 0; i < 150'000; ++i) tokens.push_back("token" + std::to_string(i));
   writer.set_texts("tokenizer.ggml.tokens", tokens);
   writer.set_f32s("tokenizer.ggml.scores", std::vector<float>(150'000));

@@ -24,10 +24,8 @@ namespace berth::gguf {
 namespace {
 
 using test::TempDir;
-using test_models::Fault;
 using test_models::GgufWriter;
 using test_models::ModelOptions;
-using test_models::TensorType;
 using test_models::write_model;
 using testing::HasSubstr;
 

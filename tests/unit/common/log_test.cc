@@ -184,8 +184,10 @@ TEST(LogWriter, TakesEventsFromManyThreads) {
   UniqueFd file(::open(dir.file("log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_TRUE(file);
   auto log = start({.fd = file.get(), .queue_lines = 8192});
+  constexpr std::size_t kThreads = 4;
   std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
+  threads.reserve(kThreads);
+  for (std::size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 1'000; ++i) log->write(numbered(i));
     });

@@ -11,8 +11,6 @@
 namespace berth {
 namespace {
 
-using std::string_literals::operator""s;
-
 TEST(Text, FindsTheFirstMalformedByte) {
   EXPECT_EQ(first_invalid_utf8(""), std::nullopt);
   EXPECT_EQ(first_invalid_utf8("plain"), std::nullopt);
@@ -57,8 +55,9 @@ TEST(Text, GrowingTextEndsWithAWholeCharacter) {
 TEST(Text, L16_PrintableLineDropsWhatCannotBeSeen) {
   EXPECT_EQ(printable_line("a\tb\nc", 100), "a b c");
   EXPECT_EQ(printable_line("a\x1b[31mb\x07\x7F", 100), "a[31mb");
-  EXPECT_EQ(printable_line("a\0b"s, 100), "ab");
-  EXPECT_EQ(printable_line("a\xC2\x85"s + "b\xC2\xADz", 100), "abz");  // C1, soft hyphen
+  EXPECT_EQ(printable_line(std::string("a\0b", 3), 100), "ab");
+  EXPECT_EQ(printable_line(std::string("a\xC2\x85") + "b\xC2\xADz", 100),
+            "abz");  // C1, soft hyphen
   EXPECT_EQ(printable_line("x\xE2\x80\xAEy\xE2\x80\x8Bz\xE2\x81\xA6", 100),
             "xyz");                                                      // bidi, zero width
   EXPECT_EQ(printable_line("\xEF\xBB\xBFx\xEF\xBF\xBE", 100), "x");      // BOM, U+FFFE
