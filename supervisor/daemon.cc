@@ -23,6 +23,7 @@
 
 #include "common/log.h"
 #include "common/sd_notify.h"
+#include "common/text.h"
 #include "common/uuid.h"
 #include "common/version.h"
 #include "supervisor/admin/event_hub.h"
@@ -300,9 +301,11 @@ class Daemon {
                                                 .grpc = join(state_->grpc),
                                                 .pid = getpid(),
                                                 .version = std::string(kVersion)});
-    for (const catalog::Setting& setting : config_->ignored) {
-      events_->emit_typed(events::ConfigIgnored{
-          .key = setting.key, .source = setting.source, .problem = "not used by this version"});
+    if (!config_->ignored.empty()) {
+      events_->emit_typed(
+          events::ConfigIgnored{.settings = static_cast<std::int64_t>(config_->ignored.size()),
+                                .keys = ignored_keys(),
+                                .file = config_->file});
     }
     systemd::notify_ready();
     show_status();
@@ -383,11 +386,17 @@ class Daemon {
 
   std::vector<std::string> degraded() {
     std::vector<std::string> problems = catalog_->problems();
-    for (const catalog::Setting& setting : config_->ignored) {
-      problems.push_back(setting.key + " is set (" + setting.source +
-                         "), but this version does not use it.");
+    if (!config_->ignored.empty()) {
+      problems.push_back("This version does not use " + ignored_keys() + ", set in " +
+                         config_->file + ".");
     }
     return problems;
+  }
+
+  [[nodiscard]] std::string ignored_keys() const {
+    std::vector<std::string> keys;
+    for (const catalog::Setting& setting : config_->ignored) keys.push_back(setting.key);
+    return join_names(keys);
   }
 
   // --- End (L29).
