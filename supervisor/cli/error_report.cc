@@ -91,9 +91,12 @@ Report report_refusal(const v1::ErrorDetail& detail, std::string_view model, Wal
     hints.push_back("field: " + line(detail.param()));
   }
   add_suggestions(hints, detail);
-  if (detail.has_needed() && detail.has_limit()) {
-    hints.push_back("needed: " + std::to_string(detail.needed()) +
-                    ", limit: " + std::to_string(detail.limit()));
+  const std::string needed = std::to_string(detail.needed());
+  const std::string limit = std::to_string(detail.limit());
+  const bool told = detail.message().find(needed) != std::string::npos &&
+                    detail.message().find(limit) != std::string::npos;
+  if (detail.has_needed() && detail.has_limit() && !told) {
+    hints.push_back("needed: " + needed + ", limit: " + limit);
   }
   if (detail.has_holder()) {
     const v1::Holder& holder = detail.holder();

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <thread>
@@ -15,10 +16,16 @@
 namespace berth::cli {
 namespace {
 
+// Without those that whoever started this program has switched off (nohup, a shell's `&`): they
+// stay so.
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH}) sigaddset(&set, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH}) {
+    struct sigaction action {};
+    ::sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_IGN) sigaddset(&set, signal);
+  }
   return set;
 }
 
@@ -73,7 +80,8 @@ Caught SignalInterrupts::during(const std::function<void(const std::stop_token&)
   work(source.get_token());
 
   const std::uint64_t one = 1;
-  static_cast<void>(::write(finished.get(), &one, sizeof one));
+  while (::write(finished.get(), &one, sizeof one) < 0 && errno == EINTR) {
+  }
   watcher.join();
   return caught;
 }

@@ -15,8 +15,9 @@
 namespace berth::cli {
 namespace {
 
-const std::vector<std::string> kCommands = {"/help", "/clear", "/system", "/save",
-                                            "/load", "/set",   "/stats",  "/exit"};
+std::vector<std::string> command_names() {
+  return {"/help", "/clear", "/system", "/save", "/load", "/set", "/stats", "/exit"};
+}
 
 v1::GenerateRequest chat_request(const std::string& model, const Conversation& conversation,
                                  const SamplingOptions& sampling) {
@@ -206,7 +207,7 @@ bool Chat::command(std::string_view line) {
   } else if (name == "/stats") {
     show_stats();
   } else {
-    const auto near = nearest_names(name, kCommands, 1);
+    const auto near = nearest_names(name, command_names(), 1);
     note("there is no command " + name + (near.empty() ? "" : "; did you mean " + near.front()) +
          "? /help lists them, and // at the beginning sends a text that begins with /");
   }

@@ -44,9 +44,9 @@ std::wstring widen(std::string_view text) {
 }
 
 void append_utf8(std::string& out, wchar_t wide) {
-  auto code = static_cast<std::uint32_t>(wide);
+  auto code = static_cast<char32_t>(wide);
   if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) code = 0xFFFD;
-  const auto put = [&out](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
+  const auto put = [&out](char32_t byte) { out.push_back(static_cast<char>(byte)); };
   if (code < 0x80) {
     put(code);
   } else if (code < 0x800) {
@@ -123,6 +123,8 @@ class LineEditor::Impl {
     }
     ending_.reset();
     el_resize(edit_);
+    // Before the prompt is shown: a key that a person presses when it appears is ours.
+    el_wset(edit_, EL_PREP_TERM, 1);
     announce(kPasteOn);
     int count = 0;
     const wchar_t* text = el_wgets(edit_, &count);

@@ -9,8 +9,8 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kQuotes = "\"\"\"";
-const std::string kFirstPrompt = ">>> ";
-const std::string kNextPrompt = "... ";
+constexpr char kFirstPrompt[] = ">>> ";
+constexpr char kNextPrompt[] = "... ";
 
 }  // namespace
 

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "common/text.h"
 #include "common/units.h"
@@ -60,6 +62,13 @@ void check_info(DaemonState& state, const v1::ServerInfo& info, const std::strin
   state.directories = {{"state_dir", info.state_dir()}, {"log_dir", info.log_dir()}};
 }
 
+// The running daemon's program, where it runs on this machine and may be looked at.
+std::string program_of(int pid) {
+  std::error_code unknown;
+  const auto path = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", unknown);
+  return path.filename() == "berthd" ? path.string() : std::string();
+}
+
 }  // namespace
 
 DaemonState look_at_daemon(Context& context) {
@@ -87,6 +96,7 @@ DaemonState look_at_daemon(Context& context) {
   }
   if (info) {
     check_info(state, *info, where);
+    if (!endpoint->socket.empty()) state.program = program_of(info->pid());
     const auto directories = state.directories;
     check_config(state);
     // What the daemon uses counts, not what the file says by now.

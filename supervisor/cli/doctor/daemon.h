@@ -14,6 +14,8 @@ struct DaemonState {
   Checks checks;
   // The daemon's directories: name of the setting, path.
   std::vector<std::pair<std::string, std::string>> directories;
+  // The path of its program; empty: not known.
+  std::string program;
 };
 
 DaemonState look_at_daemon(Context& context);

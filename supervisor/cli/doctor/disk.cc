@@ -45,8 +45,7 @@ Check check_space(const std::string& name, const std::string& path) {
   return ok(what, found);
 }
 
-Check check_permissions(const std::string& name, const std::string& path, bool there) {
-  const std::string what = name;
+Check check_permissions(const std::string& what, const std::string& path, bool there) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     return warning(what, "cannot look at " + path + ": " + std::system_category().message(errno),

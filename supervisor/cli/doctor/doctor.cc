@@ -69,7 +69,7 @@ std::string_view finding_name(Finding finding) {
 ExitCode run_doctor(Context& context) {
   const DaemonState daemon = look_at_daemon(context);
   Checks checks = daemon.checks;
-  append(checks, check_worker(context.environment()));
+  append(checks, check_worker(context.environment(), daemon.program));
   append(checks, check_kernel());
   append(checks, check_limits());
   append(checks, check_directories(daemon.directories));

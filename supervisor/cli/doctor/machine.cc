@@ -1,13 +1,15 @@
 #include "supervisor/cli/doctor/machine.h"
 
 #include <fcntl.h>
-#include <glob.h>
 #include <sched.h>
 #include <sys/timex.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "common/fd.h"
@@ -64,19 +66,24 @@ bool clock_synchronised() {
   return result >= 0 && result != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
 }
 
-std::vector<std::string> paths_like(const char* pattern) {
-  glob_t found{};
+// What lies in `folder` under names of `prefix` and a number, in order.
+std::vector<std::string> numbered_paths(const std::string& folder, std::string_view prefix) {
   std::vector<std::string> paths;
-  if (::glob(pattern, 0, nullptr, &found) == 0) {
-    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  std::error_code none;
+  for (std::filesystem::directory_iterator entry(folder, none), end; !none && entry != end;
+       entry.increment(none)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(prefix) || name.size() == prefix.size()) continue;
+    if (name.find_first_not_of("0123456789", prefix.size()) != std::string::npos) continue;
+    paths.push_back(entry->path().string());
   }
-  ::globfree(&found);
+  std::sort(paths.begin(), paths.end());
   return paths;
 }
 
 void check_devices(Checks& checks) {
-  std::vector<std::string> paths = paths_like("/dev/nvidia[0-9]*");
-  const std::vector<std::string> render = paths_like("/dev/dri/renderD*");
+  std::vector<std::string> paths = numbered_paths("/dev", "nvidia");
+  const std::vector<std::string> render = numbered_paths("/dev/dri", "renderD");
   paths.insert(paths.end(), render.begin(), render.end());
   if (paths.empty()) {
     checks.push_back(ok("devices", "no GPU: models run on the processors"));

@@ -61,6 +61,7 @@ Ran run_program(const std::vector<std::string>& arguments, std::chrono::millisec
   posix_spawn_file_actions_adddup2(&actions, writing.get(), 1);
   posix_spawn_file_actions_adddup2(&actions, writing.get(), 2);
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   pid_t pid = 0;

@@ -78,9 +78,9 @@ std::optional<std::string> program_loader(const std::string& path) {
   return std::nullopt;
 }
 
-Checks check_worker(const Environment& environment) {
+Checks check_worker(const Environment& environment, const std::string& running) {
   Checks checks;
-  const auto berthd = find_berthd(environment);
+  const auto berthd = running.empty() ? find_berthd(environment) : running;
   if (!berthd) {
     checks.push_back(error("berthd", "it is neither beside this program nor in PATH",
                            "install berth, or build it: cmake --preset release"));

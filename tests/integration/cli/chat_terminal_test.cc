@@ -59,6 +59,10 @@ class TerminalTest : public testing::Test {
   PseudoTerminal start(std::vector<std::string> arguments,
                        PseudoTerminal::Size size = {.rows = 24, .columns = 80}) {
     arguments.insert(arguments.begin(), BERTH_PROGRAM);
+    return start_program(arguments, size);
+  }
+  PseudoTerminal start_program(const std::vector<std::string>& arguments,
+                               PseudoTerminal::Size size = {.rows = 24, .columns = 80}) {
     return PseudoTerminal(
         arguments,
         {"TERM=xterm", "NO_COLOR=1", "LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin", "HOME=" + home_.path(),
@@ -122,6 +126,7 @@ TEST_F(TerminalTest, CtrlCStopsTheAnswerAndNotTheProgram) {
   ASSERT_TRUE(terminal.wait_for(">>> "));
   terminal.type("next\r");
   ASSERT_TRUE(terminal.wait_for("answer to <next>")) << terminal.screen();
+  ASSERT_TRUE(terminal.wait_for(">>> "));
   terminal.type("/exit\r");
   expect_ok(terminal);
   EXPECT_NE(question(1).find(R"({"role":"assistant","content":"slowly "})"), std::string::npos)
@@ -157,6 +162,7 @@ TEST_F(TerminalTest, PasteIsOneMessage) {
   // Called back from the history it is the same message.
   terminal.type("\x1b[A\r");
   ASSERT_TRUE(terminal.wait_for("answer to <one")) << terminal.screen();
+  ASSERT_TRUE(terminal.wait_for(">>> "));
   terminal.type(kCtrlD);
   expect_ok(terminal);
   EXPECT_NE(terminal.screen().find("\x1b[?2004l"), std::string::npos);
@@ -180,6 +186,7 @@ TEST_F(TerminalTest, LongPasteSurvivesTheHistory) {
   ASSERT_TRUE(terminal.wait_for("the end")) << terminal.rest();
   terminal.type("\r");
   ASSERT_TRUE(terminal.wait_for("answer to <this is")) << terminal.screen();
+  ASSERT_TRUE(terminal.wait_for(">>> "));
   terminal.type(kCtrlD);
   expect_ok(terminal);
   const auto last = boost::json::parse(question(1)).as_array().back().at("content").as_string();
@@ -228,6 +235,7 @@ TEST_F(TerminalTest, HistoryIsThereInTheNextChat) {
   ASSERT_TRUE(terminal.wait_for(">>> "));
   terminal.type("\x12mem\r");  // Ctrl-R
   ASSERT_TRUE(terminal.wait_for("answer to <remember me>")) << terminal.screen();
+  ASSERT_TRUE(terminal.wait_for(">>> "));
   terminal.type(kCtrlD);
   expect_ok(terminal);
 }
@@ -305,6 +313,36 @@ TEST_F(TerminalTest, CtrlCLeavesALoadRunning) {
   terminal.type(kCtrlC);
   ASSERT_TRUE(terminal.wait_for("the load of demo goes on")) << terminal.screen();
   ASSERT_TRUE(terminal.wait_end());
+}
+
+TEST_F(TerminalTest, SignalsThatWereSwitchedOffStaySo) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool typed = false;
+  daemon.load = [&](grpc::ServerContext&, const v1::LoadModelRequest&,
+                    grpc::ServerWriter<v1::LoadEvent>& writer) {
+    v1::LoadEvent event;
+    event.mutable_loading()->set_phase("weights");
+    writer.Write(event);
+    std::unique_lock lock(mutex);
+    EXPECT_TRUE(changed.wait_for(lock, kGenerous, [&] { return typed; }));
+    event.mutable_ready()->set_pid(7);
+    writer.Write(event);
+    return grpc::Status::OK;
+  };
+  PseudoTerminal terminal =
+      start_program({"/bin/sh", "-c", "trap '' INT; exec \"$0\" load demo", BERTH_PROGRAM});
+  ASSERT_TRUE(terminal.wait_for("demo: loading (weights)")) << terminal.screen();
+  terminal.type(kCtrlC);
+  // The kernel throws away what is being written when the key is pressed, and echoes it then.
+  ASSERT_TRUE(terminal.wait_for("^C")) << terminal.screen();
+  {
+    const std::lock_guard lock(mutex);
+    typed = true;
+    changed.notify_all();
+  }
+  EXPECT_TRUE(terminal.wait_for("demo is ready (pid 7)")) << terminal.screen();
+  expect_ok(terminal);
 }
 
 TEST_F(TerminalTest, CtrlCEndsFollowedEvents) {

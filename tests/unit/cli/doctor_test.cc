@@ -100,25 +100,29 @@ TEST(Doctor, FindsAndStartsTheWorkerBesideTheDaemon) {
   TestProgram program;
   program.environment.executable = directory.path() + "/berth";
   program.variables["PATH"] = directory.path() + "/bin";
-  EXPECT_NE(all_of(check_worker(program.environment)).find("neither beside"), std::string::npos);
+  EXPECT_NE(all_of(check_worker(program.environment, "")).find("neither beside"),
+            std::string::npos);
 
   std::filesystem::create_directory(directory.path() + "/bin");
   make_program(directory.path() + "/bin/berthd", "#!/bin/sh\n");
-  EXPECT_NE(all_of(check_worker(program.environment)).find("there is no program"),
+  EXPECT_NE(all_of(check_worker(program.environment, "")).find("there is no program"),
             std::string::npos);
 
   const std::string worker = directory.path() + "/bin/berth-worker";
   make_program(worker, "#!/bin/sh\necho berth-worker 1.2.3\n");
-  EXPECT_NE(all_of(check_worker(program.environment))
+  EXPECT_NE(all_of(check_worker(program.environment, ""))
                 .find("ok worker: " + worker + " starts: berth-worker 1.2.3"),
             std::string::npos)
-      << all_of(check_worker(program.environment));
+      << all_of(check_worker(program.environment, ""));
   make_program(worker, "#!/bin/sh\necho no libllama >&2\nexit 127\n");
-  EXPECT_NE(all_of(check_worker(program.environment)).find("exit 127: no libllama"),
+  EXPECT_NE(all_of(check_worker(program.environment, "")).find("exit 127: no libllama"),
             std::string::npos);
+  // The one that runs goes before all.
+  EXPECT_EQ(check_worker(program.environment, "/nonexistent/berthd").front().found,
+            "/nonexistent/berthd");
   // Beside this program goes before PATH.
   make_program(directory.path() + "/berthd", "#!/bin/sh\n");
-  EXPECT_EQ(check_worker(program.environment).front().found, directory.path() + "/berthd");
+  EXPECT_EQ(check_worker(program.environment, "").front().found, directory.path() + "/berthd");
 }
 
 TEST(Doctor, LooksAtDirectories) {
