@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
   const std::span<const char* const> arguments(argv, static_cast<std::size_t>(argc));
   auto options = berth::worker::parse_options(arguments.subspan(1));
   if (!options) return complain(options.error().message, kUsage);
+  if (options->action == Options::Action::kServe) berth::worker::restart_with_short_spin(argv);
   berth::worker::limit_own_process();
   switch (options->action) {
     case Options::Action::kHelp:

@@ -73,6 +73,14 @@ std::string_view last_word(std::string_view text) {
   return text.substr(begin, end + 1 - begin);
 }
 
+void replace_all(std::string& text, std::string_view what, std::string_view with) {
+  if (what.empty()) return;
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
+    text.replace(at, what.size(), with);
+    at += with.size();
+  }
+}
+
 }  // namespace
 
 std::string_view classify_load_line(std::string_view line) {
@@ -169,11 +177,9 @@ LoadFailure LoadLog::failure(std::string_view path, std::string_view fallback) c
   std::string reason = !class_.empty() ? class_line_ : last_error_;
   if (reason.empty()) reason = last_general_error_;
   if (reason.empty()) reason = fallback;
-  if (!path.empty()) {
-    for (auto at = reason.find(path); at != std::string::npos; at = reason.find(path, at)) {
-      reason.replace(at, path.size(), "<path>");
-      at += 6;
-    }
+  replace_all(reason, path, "<path>");
+  if (const auto slash = path.find_last_of('/'); slash != std::string_view::npos && slash > 0) {
+    replace_all(reason, path.substr(0, slash + 1), "");
   }
   failure.reason = printable_line(reason, kReasonBytes);
   return failure;

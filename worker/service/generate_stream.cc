@@ -19,19 +19,18 @@ std::uint64_t microseconds(Duration duration) {
 
 GenerateStream::GenerateStream(grpc::CallbackServerContext& context,
                                const v1::GenerateRequest& request, std::string instance_id,
-                               std::function<void()> on_change)
+                               Handlers handlers)
     : context_(context),
       request_(request),
       instance_id_(std::move(instance_id)),
-      on_change_(std::move(on_change)),
+      handlers_(std::move(handlers)),
       arrived_(steady_now()) {}
 
 std::shared_ptr<GenerateStream> GenerateStream::create(grpc::CallbackServerContext& context,
                                                        const v1::GenerateRequest& request,
-                                                       std::string instance_id,
-                                                       std::function<void()> on_change) {
+                                                       std::string instance_id, Handlers handlers) {
   std::shared_ptr<GenerateStream> stream(
-      new GenerateStream(context, request, std::move(instance_id), std::move(on_change)));
+      new GenerateStream(context, request, std::move(instance_id), std::move(handlers)));
   stream->self_ = stream;
   return stream;
 }
@@ -133,7 +132,7 @@ void GenerateStream::OnWriteDone(bool ok) {
     update_room();
     made_room = !ok || (!had_room && room_.load(std::memory_order_relaxed));
   }
-  if (made_room) on_change_();
+  if (made_room) handlers_.on_change();
 }
 
 void GenerateStream::OnCancel() {
@@ -142,12 +141,13 @@ void GenerateStream::OnCancel() {
     cancelled_ = true;
     send_next();
   }
-  on_change_();
+  handlers_.on_change();
 }
 
 void GenerateStream::OnDone() {
   // The job may still hold the stream, but has ended: nothing is called any more.
   const auto last = std::move(self_);
+  handlers_.on_done();
 }
 
 }  // namespace berth::worker

@@ -30,11 +30,16 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
                              public JobSink,
                              public std::enable_shared_from_this<GenerateStream> {
  public:
-  // `on_change` is called, from gRPC's threads, when the stream was cancelled or has room again.
+  struct Handlers {
+    // The stream was cancelled or has room again.
+    std::function<void()> on_change;
+    // The call is over and its last word sent.
+    std::function<void()> on_done;
+  };
+  // gRPC's threads call the handlers.
   static std::shared_ptr<GenerateStream> create(grpc::CallbackServerContext& context,
                                                 const v1::GenerateRequest& request,
-                                                std::string instance_id,
-                                                std::function<void()> on_change);
+                                                std::string instance_id, Handlers handlers);
 
   // Valid until on_end().
   [[nodiscard]] const v1::GenerateRequest& request() const { return request_; }
@@ -57,7 +62,7 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
   static constexpr std::size_t kMaxPendingBytes = std::size_t{64} << 10U;
 
   GenerateStream(grpc::CallbackServerContext& context, const v1::GenerateRequest& request,
-                 std::string instance_id, std::function<void()> on_change);
+                 std::string instance_id, Handlers handlers);
 
   // All with the lock held.
   void send_next();
@@ -68,7 +73,7 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
   grpc::CallbackServerContext& context_;
   const v1::GenerateRequest& request_;
   const std::string instance_id_;
-  const std::function<void()> on_change_;
+  const Handlers handlers_;
   const SteadyTime arrived_;
   std::shared_ptr<GenerateStream> self_;  // until OnDone
   std::atomic<bool> cancelled_{false};

@@ -166,15 +166,20 @@ int Host::finish(int status) {
   cancel_load_ = true;
   runner_.stop();
   const auto bound = steady_now() + kStopBound;
-  while (state_ == State::kServing && !context_ended_ && steady_now() < bound) {
-    pollfd woken{wake_.get(), POLLIN, 0};
-    ::poll(&woken, 1, 10);
-    eventfd_t count = 0;
-    ::eventfd_read(wake_.get(), &count);
-  }
+  while (state_ == State::kServing && !context_ended_ && steady_now() < bound) pause();
   hub_.close();
-  if (server_) server_->Shutdown(std::chrono::system_clock::now() + kFlushBound);
+  // gRPC's own shutdown would wait until clients close their connections.
+  const auto flushed = [this] { return !hub_.has_stream() && service_->open_generations() == 0; };
+  const auto flush_bound = steady_now() + kFlushBound;
+  while (!flushed() && steady_now() < flush_bound) pause();
   return status;
+}
+
+void Host::pause() const {
+  pollfd woken{wake_.get(), POLLIN, 0};
+  ::poll(&woken, 1, 1);
+  eventfd_t count = 0;
+  ::eventfd_read(wake_.get(), &count);
 }
 
 void Host::wake_main() {

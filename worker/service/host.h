@@ -65,6 +65,8 @@ class Host final : private LoadObserver, private LaneObserver {
   void announce_listening();
   [[nodiscard]] bool failure_settled() const;
   void accept_connections();
+  // Until something happens, or 1 ms.
+  void pause() const;
   int finish(int status);
 
   Options options_;

@@ -3,11 +3,19 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 
 namespace berth::worker {
+namespace {
+
+// Some tens of microseconds: longer than the steps of a small model, so that an idle machine loses
+// nothing, and short enough to leave the core to others soon.
+constexpr const char* kSpinCount = "5000";
+
+}  // namespace
 
 void limit_own_process() {
   const rlimit no_core{0, 0};
@@ -16,6 +24,16 @@ void limit_own_process() {
   ::umask(S_IRWXG | S_IRWXO);
   ::setenv("GGML_NO_BACKTRACE", "1", 1);  // NOLINT(concurrency-mt-unsafe): no other thread yet
   std::signal(SIGPIPE, SIG_IGN);
+}
+
+void restart_with_short_spin(char** argv) {
+  // NOLINTBEGIN(concurrency-mt-unsafe): no other thread yet
+  if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) {
+    return;
+  }
+  ::setenv("GOMP_SPINCOUNT", kSpinCount, 1);
+  // NOLINTEND(concurrency-mt-unsafe)
+  ::execv("/proc/self/exe", argv);  // where it fails, work goes on, only slower
 }
 
 }  // namespace berth::worker

@@ -12,8 +12,10 @@ grpc::ServerBidiReactor<v1::ControlRequest, v1::ControlEvent>* WorkerService::Co
 
 grpc::ServerWriteReactor<v1::GenerateEvent>* WorkerService::Generate(
     grpc::CallbackServerContext* context, const v1::GenerateRequest* request) {
-  auto stream =
-      GenerateStream::create(*context, *request, hub_.instance_id(), [this] { runner_.wake(); });
+  ++open_generations_;
+  auto stream = GenerateStream::create(
+      *context, *request, hub_.instance_id(),
+      {.on_change = [this] { runner_.wake(); }, .on_done = [this] { --open_generations_; }});
   auto* const reactor = stream.get();
   if (hub_.ready()) {
     preparer_.prepare(std::move(stream));

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include <atomic>
 
 #include "berth/v1/worker.grpc.pb.h"
 #include "worker/lanes/lane_runner.h"
@@ -15,6 +15,9 @@ class WorkerService final : public v1::Worker::CallbackService {
   WorkerService(ControlHub& hub, Preparer& preparer, LaneRunner& runner)
       : hub_(hub), preparer_(preparer), runner_(runner) {}
 
+  // Generations whose last word is not sent yet. Any thread.
+  [[nodiscard]] int open_generations() const { return open_generations_.load(); }
+
   grpc::ServerBidiReactor<v1::ControlRequest, v1::ControlEvent>* Control(
       grpc::CallbackServerContext* context) override;
   grpc::ServerWriteReactor<v1::GenerateEvent>* Generate(
@@ -24,6 +27,7 @@ class WorkerService final : public v1::Worker::CallbackService {
   ControlHub& hub_;
   Preparer& preparer_;
   LaneRunner& runner_;
+  std::atomic<int> open_generations_{0};
 };
 
 }  // namespace berth::worker

@@ -78,6 +78,14 @@ TEST(LoadLog, L15_UnknownIsUnclassifiedWithTheLineThatSaysMost) {
             "gguf_init_from_file: failed to open GGUF file '<path>' (Permission denied)");
 }
 
+TEST(LoadLog, L18_ReasonsHoldNoPath) {
+  EXPECT_EQ(
+      failure_of({"x: failed to load GGUF split from /srv/models/kestrel-00002-of-00003.gguf"},
+                 "/srv/models/kestrel-00001-of-00003.gguf")
+          .reason,
+      "x: failed to load GGUF split from kestrel-00002-of-00003.gguf");
+}
+
 TEST(LoadLog, SaysWhatIsKnownWithoutALine) {
   const auto failure = failure_of({});
   EXPECT_EQ(failure.failure_class, "unclassified");

@@ -1,0 +1,211 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/integration/worker/worker_process.h"
+
+namespace berth::worker {
+namespace {
+
+using testing::HasSubstr;
+
+v1::ControlEvent ready(WorkerProcess& worker) {
+  const auto event = worker.wait_loaded();
+  EXPECT_TRUE(event && event->has_ready()) << worker.log();
+  return event.value_or(v1::ControlEvent());
+}
+
+// A generation that goes on until the window is full.
+v1::GenerateRequest endless() {
+  auto request = greedy_prompt("Once upon a time");
+  request.mutable_sampling()->set_temperature(20);
+  request.mutable_sampling()->set_top_k(0);
+  request.mutable_sampling()->set_top_p(1);
+  request.mutable_sampling()->set_seed(7);
+  return request;
+}
+
+TEST(Life, L4_EndOfStdinEndsTheWorker) {
+  WorkerProcess worker({tinychat(), {"--context", "512"}});
+  ready(worker);
+  worker.close_stdin();
+  EXPECT_EQ(worker.wait_exit().code, 0);
+  EXPECT_FALSE(std::filesystem::exists(worker.socket()));
+}
+
+TEST(Life, SigtermEndsAnIdleWorker) {
+  WorkerProcess worker({tinychat(), {"--context", "512"}});
+  ready(worker);
+  worker.signal(SIGTERM);
+  EXPECT_EQ(worker.wait_exit().code, 0);
+  EXPECT_FALSE(std::filesystem::exists(worker.socket()));
+}
+
+TEST(Life, SigtermEndsAStreamWithAReason) {
+  WorkerProcess worker({tinychat(), {"--context", "8192"}});
+  ready(worker);
+  bool sent = false;
+  const auto outcome = worker.generate(endless(), [&](const auto& event, auto& /*context*/) {
+    if (event.has_token() && !sent) worker.signal(SIGTERM);
+    sent = sent || event.has_token();
+  });
+  EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  ASSERT_TRUE(outcome.error.has_value()) << outcome.status.error_message();
+  EXPECT_EQ(outcome.error->reason(), "shutting_down");
+  EXPECT_EQ(worker.wait_exit().code, 0);
+}
+
+TEST(Life, DrainFinishesWhatRunsAndRefusesMore) {
+  WorkerProcess worker({tinychat(), {"--context", "4096"}});
+  ready(worker);
+  v1::ControlRequest drain;
+  drain.mutable_drain();
+  bool sent = false;
+  const auto outcome = worker.generate(endless(), [&](const auto& event, auto& /*context*/) {
+    if (event.has_token() && !sent) worker.send(drain);
+    sent = sent || event.has_token();
+  });
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.error_message();
+  bool drained = false;
+  while (const auto event = worker.next_event()) {
+    drained = event->has_drained();
+    if (drained) break;
+  }
+  EXPECT_TRUE(drained);
+  const auto refused = worker.generate(greedy_prompt("x"));
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  ASSERT_TRUE(refused.error.has_value());
+  EXPECT_EQ(refused.error->reason(), "draining");
+}
+
+TEST(Life, L9_HeartbeatsTellOfWork) {
+  WorkerProcess worker({tinychat(), {"--context", "8192"}});
+  ready(worker);
+  std::thread client([&] { worker.generate(endless()); });
+  bool active = false;
+  std::uint64_t progress = 0;
+  while (const auto event = worker.next_event()) {
+    if (!event->has_heartbeat()) continue;
+    EXPECT_GE(event->heartbeat().progress(), progress);
+    progress = event->heartbeat().progress();
+    if (active && event->heartbeat().active() == 0) break;
+    active = active || event->heartbeat().active() == 1;
+  }
+  client.join();
+  EXPECT_TRUE(active);
+  EXPECT_GT(progress, 0U);
+}
+
+TEST(Life, ControlChecksTheGreeting) {
+  WorkerProcess worker(
+      {tinychat(), {"--context", "512", "--instance", "0190b1a0-0000-7000-8000-000000000001"}});
+  ASSERT_TRUE(worker.wait_listening());
+  const auto ending = [&worker](std::uint32_t protocol, const std::string& instance) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    const auto stream = worker.stub().Control(&context);
+    v1::ControlRequest request;
+    request.mutable_hello()->set_protocol(protocol);
+    request.mutable_hello()->set_instance_id(instance);
+    stream->Write(request);
+    v1::ControlEvent event;
+    while (stream->Read(&event)) {
+    }
+    return stream->Finish();
+  };
+  const auto version = ending(2, "0190b1a0-0000-7000-8000-000000000001");
+  EXPECT_EQ(version.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(version.error_message(), HasSubstr("protocol 2"));
+  const auto instance = ending(1, "0190b1a0-0000-7000-8000-000000000002");
+  EXPECT_EQ(instance.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST(Life, OneControlStreamAtATime) {
+  WorkerProcess worker({tinychat(), {"--context", "512"}});
+  ready(worker);
+  grpc::ClientContext context;
+  const auto second = worker.stub().Control(&context);
+  v1::ControlEvent event;
+  EXPECT_FALSE(second->Read(&event));
+  EXPECT_EQ(second->Finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST(Life, SecondWorkerOnTheSameSocketIsRefused) {
+  WorkerProcess first({tinychat(), {"--context", "512"}});
+  ready(first);
+  WorkerProcess second({tinychat(), {"--context", "512"}, first.socket()});
+  EXPECT_FALSE(second.wait_listening());
+  EXPECT_EQ(second.wait_exit().code, 1);
+  EXPECT_THAT(second.log(), HasSubstr("Another process listens on " + first.socket()));
+  EXPECT_TRUE(first.generate(greedy_chat("Hello")).status.ok());
+}
+
+TEST(Life, SocketPathThatIsTooLongIsWrongUse) {
+  WorkerProcess worker({tinychat(), {}, "/tmp/" + std::string(120, 'x')});
+  EXPECT_EQ(worker.wait_exit().code, 2);
+  EXPECT_THAT(worker.log(), HasSubstr("at most 107"));
+}
+
+TEST(Life, WrongUseIsExplained) {
+  WorkerProcess worker({tinychat(), {"--sequence", "2"}});
+  EXPECT_EQ(worker.wait_exit().code, 2);
+  EXPECT_THAT(worker.log(), HasSubstr("--sequences"));
+}
+
+TEST(Life, FullDiskForTheLogIsNoReasonToStop) {
+  WorkerProcess worker({tinychat(), {"--context", "512"}, "", "/dev/full"});
+  ready(worker);
+  EXPECT_TRUE(worker.generate(greedy_chat("Hello")).status.ok());
+}
+
+TEST(Life, L26_LimitsItself) {
+  WorkerProcess worker({tinychat(), {"--context", "512"}});
+  ready(worker);
+  const auto proc = "/proc/" + std::to_string(worker.pid());
+  std::ifstream limits(proc + "/limits");
+  const std::string all_limits{std::istreambuf_iterator<char>(limits), {}};
+  EXPECT_THAT(all_limits, testing::ContainsRegex("Max core file size +0 +0"));
+  std::ifstream status(proc + "/status");
+  const std::string all_status{std::istreambuf_iterator<char>(status), {}};
+  EXPECT_THAT(all_status, HasSubstr("NoNewPrivs:\t1"));
+  EXPECT_THAT(all_status, HasSubstr("Umask:\t0077"));
+  struct stat socket {};
+  ASSERT_EQ(::stat(worker.socket().c_str(), &socket), 0);
+  EXPECT_EQ(socket.st_mode & 0077U, 0U);
+}
+
+// Exit status and output of a one-shot use.
+std::pair<int, std::string> run(const std::string& arguments) {
+  FILE* const pipe = ::popen((BERTH_WORKER " " + arguments + " 2>&1").c_str(), "re");
+  std::string output;
+  std::array<char, 4096> bytes{};
+  while (const auto size = std::fread(bytes.data(), 1, bytes.size(), pipe)) {
+    output.append(bytes.data(), size);
+  }
+  const int status = ::pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+}
+
+TEST(Life, OneShotUses) {
+  const auto version = run("--version");
+  EXPECT_EQ(version.first, 0);
+  EXPECT_THAT(version.second, HasSubstr("llama.cpp"));
+  const auto devices = run("--devices 2>/dev/null");
+  EXPECT_EQ(devices.first, 0);
+  EXPECT_THAT(devices.second, HasSubstr("\"type\":\"cpu\""));
+  EXPECT_EQ(run("--help").first, 0);
+  EXPECT_EQ(run("").first, 2);
+}
+
+}  // namespace
+}  // namespace berth::worker

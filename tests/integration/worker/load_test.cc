@@ -1,0 +1,161 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/integration/worker/worker_process.h"
+#include "tests/models/broken_models.h"
+
+namespace berth::worker {
+namespace {
+
+using testing::HasSubstr;
+
+class Load : public testing::Test {
+ protected:
+  Load() {
+    std::string pattern = "/tmp/berth-XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+  }
+  ~Load() override { std::filesystem::remove_all(directory_); }
+
+  // What a worker says of a model that it cannot load; it then ends with status 1.
+  static v1::LoadFailed failure_of(const std::string& model,
+                                   const std::vector<std::string>& arguments = {},
+                                   const std::vector<std::string>& wrapper = {}) {
+    WorkerProcess worker({.model = model, .arguments = arguments, .wrapper = wrapper});
+    const auto event = worker.wait_loaded();
+    EXPECT_TRUE(event && event->has_load_failed()) << worker.log();
+    const auto exit = worker.wait_exit();
+    EXPECT_EQ(exit.code, 1) << worker.log();
+    EXPECT_FALSE(std::filesystem::exists(worker.socket()));
+    return event ? event->load_failed() : v1::LoadFailed();
+  }
+
+  std::string directory_;
+};
+
+TEST_F(Load, L6_ReadyComesOnceWithTheFacts) {
+  WorkerProcess worker({tinychat(), {"--context", "2048", "--sequences", "2"}});
+  ASSERT_TRUE(worker.wait_listening());
+  std::vector<std::string> phases;
+  auto event = worker.next_event();
+  for (; event && event->has_progress(); event = worker.next_event()) {
+    phases.push_back(event->progress().phase());
+    EXPECT_GE(event->progress().fraction(), 0);
+    EXPECT_LE(event->progress().fraction(), 1);
+  }
+  EXPECT_FALSE(phases.empty());
+  const std::vector<std::string> order = {"starting", "weights", "context", "warmup"};
+  const auto rank = [&](const std::string& phase) {
+    return std::find(order.begin(), order.end(), phase) - order.begin();
+  };
+  EXPECT_TRUE(std::is_sorted(phases.begin(), phases.end(), [&](const auto& a, const auto& b) {
+    return rank(a) < rank(b);
+  })) << testing::PrintToString(phases);
+  ASSERT_TRUE(event && event->has_ready()) << worker.log();
+  const auto& ready = event->ready();
+  EXPECT_EQ(ready.protocol(), 1U);
+  EXPECT_THAT(ready.build_id(), HasSubstr("libllama"));
+  EXPECT_THAT(ready.build_id(), HasSubstr("cpu"));
+  EXPECT_EQ(ready.window(), 2048U);
+  EXPECT_EQ(ready.sequences(), 2U);
+  EXPECT_EQ(ready.vocabulary(), 4516U);
+  EXPECT_EQ(ready.longest_token_bytes(), 13U);
+  EXPECT_TRUE(ready.can_chat());
+  EXPECT_GE(ready.threads(), 1U);
+  ASSERT_EQ(ready.memory_size(), 1);
+  EXPECT_EQ(ready.memory(0).domain(), "host");
+  EXPECT_GT(ready.memory(0).weights_bytes(), 2000000U);
+  EXPECT_EQ(ready.memory(0).kv_bytes(), 2048U * 2048);  // 2 KiB a token, in one pool
+  EXPECT_GT(ready.memory(0).working_bytes(), 0U);
+}
+
+TEST_F(Load, L15_BrokenModelsFailWithTheirClass) {
+  using test_models::Fault;
+  const std::map<Fault, std::string> not_permanent = {
+      {Fault::kMissingShard, "unclassified"},  // the cause lies beside the file
+  };
+  for (const auto& info : test_models::all_faults()) {
+    const auto path = test_models::write_broken_model(
+        info.fault, directory_ + "/" + std::string(info.name) + ".gguf");
+    ASSERT_TRUE(path.has_value());
+    const auto failed = failure_of(*path);
+    const auto other = not_permanent.find(info.fault);
+    EXPECT_EQ(failed.class_(), other == not_permanent.end() ? "permanent" : other->second)
+        << info.name << ": " << failed.reason();
+    EXPECT_FALSE(failed.reason().empty()) << info.name;
+    EXPECT_THAT(failed.reason(), testing::Not(HasSubstr(directory_))) << info.name;
+  }
+}
+
+TEST_F(Load, L15_MissingFileIsUnclassified) {
+  const auto failed = failure_of(directory_ + "/none.gguf");
+  EXPECT_EQ(failed.class_(), "unclassified");
+  EXPECT_THAT(failed.reason(), HasSubstr("No such file"));
+}
+
+TEST_F(Load, L15_ContextThatCannotBeAllocatedIsResource) {
+  // 4 Mi tokens of 4 KiB.
+  const auto failed = failure_of(tinychat(), {"--context", "4194304", "--kv-type", "f32"},
+                                 {"/usr/bin/prlimit", "--as=4294967296"});
+  EXPECT_EQ(failed.class_(), "resource") << failed.reason();
+}
+
+TEST_F(Load, FailureEndsTheProcessAlsoWithoutASupervisor) {
+  WorkerProcess worker({directory_ + "/none.gguf", {}});
+  EXPECT_EQ(worker.wait_exit().code, 1);
+  EXPECT_THAT(worker.log(), HasSubstr("No such file"));
+}
+
+// A load that never ends: libllama waits for somebody who writes to a FIFO.
+class EndlessLoad : public Load {
+ protected:
+  EndlessLoad() {
+    fifo_ = directory_ + "/model.gguf";
+    EXPECT_EQ(::mkfifo(fifo_.c_str(), 0600), 0);
+  }
+  std::string fifo_;
+};
+
+TEST_F(EndlessLoad, GenerateIsRefusedBeforeReady) {
+  WorkerProcess worker({fifo_, {}});
+  ASSERT_TRUE(worker.wait_listening());
+  const auto outcome = worker.generate(greedy_prompt("x"));
+  EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  ASSERT_TRUE(outcome.error.has_value());
+  EXPECT_EQ(outcome.error->reason(), "conflict");
+}
+
+TEST_F(EndlessLoad, CancelLoadEndsTheProcess) {
+  WorkerProcess worker({fifo_, {}});
+  ASSERT_TRUE(worker.wait_listening());
+  ASSERT_TRUE(worker.next_event().has_value());
+  v1::ControlRequest request;
+  request.mutable_cancel_load();
+  worker.send(request);
+  EXPECT_EQ(worker.wait_exit().code, 0);
+}
+
+TEST_F(EndlessLoad, L4_EndOfStdinEndsALoadingWorker) {
+  WorkerProcess worker({fifo_, {}});
+  ASSERT_TRUE(worker.wait_listening());
+  worker.close_stdin();
+  EXPECT_EQ(worker.wait_exit().code, 0);
+}
+
+TEST_F(EndlessLoad, SigtermEndsALoadingWorker) {
+  WorkerProcess worker({fifo_, {}});
+  ASSERT_TRUE(worker.wait_listening());
+  worker.signal(SIGTERM);
+  EXPECT_EQ(worker.wait_exit().code, 0);
+  EXPECT_FALSE(std::filesystem::exists(worker.socket()));
+}
+
+}  // namespace
+}  // namespace berth::worker
