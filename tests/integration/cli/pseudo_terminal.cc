@@ -43,7 +43,7 @@ PseudoTerminal::PseudoTerminal(const std::vector<std::string>& arguments,
   if (pid_ == 0) {
     sigset_t none;
     sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
+    pthread_sigmask(SIG_SETMASK, &none, nullptr);
     ::execve(argv[0], argv.data(), envp.data());
     ::_exit(127);
   }

@@ -172,7 +172,7 @@ RC_GTEST_PROP(HistoryFile, GivesBackWhatItGot, ()) {
   const TemporaryDirectory directory;
   const auto entry =
       *rc::gen::map(rc::gen::container<std::string>(rc::gen::elementOf(std::string("ab\\n\nz ä"))),
-                    [](std::string text) { return "x" + text; });
+                    [](const std::string& text) { return "x" + text; });
   HistoryFile(directory.path() + "/b/history").add(entry);
   const HistoryFile again(directory.path() + "/b/history");
   RC_ASSERT(again.entries().size() == 1U);
