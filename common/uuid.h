@@ -25,7 +25,7 @@ class Uuid {
 
   [[nodiscard]] std::string to_string() const;
   [[nodiscard]] bool is_nil() const { return bytes_ == std::array<std::uint8_t, 16>{}; }
-  auto operator<=>(const Uuid&) const = default;
+  auto operator<=>(const Uuid&) const = default;  // NOLINT(modernize-use-nullptr)
 
  private:
   std::array<std::uint8_t, 16> bytes_{};
