@@ -20,6 +20,7 @@
 
 #include "llama.h"
 #include "worker/engine/backends.h"
+#include "worker/engine/best_logit.h"
 #include "worker/engine/build_id.h"
 #include "worker/engine/cores.h"
 #include "worker/engine/llama_log.h"
@@ -346,19 +347,13 @@ Result<TokenId> LlamaEngine::sample(Sampler& sampler, std::size_t index) {
     }
   }
   const auto count = facts_.vocabulary;
-  // One pass finds the best and whether a value is NaN, which would make the order undefined.
-  std::uint32_t best = 0;
-  bool sound = true;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    sound = sound && !std::isnan(logits[i]);
-    if (logits[i] > logits[best]) best = i;
-  }
-  if (!sound || !std::isfinite(logits[best])) {
+  const auto best = best_logit({logits, count});
+  if (!best) {
     return fail(Reason::kInternal,
                 "The model computed no usable probabilities (NaN or infinite). Its file may be "
                 "damaged, or its weights need another KV type or flash attention off.");
   }
-  if (chain == nullptr) return static_cast<TokenId>(best);
+  if (chain == nullptr) return static_cast<TokenId>(*best);
   candidates_.resize(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     candidates_[i] = llama_token_data{static_cast<llama_token>(i), logits[i], 0.0F};
