@@ -2,10 +2,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -106,6 +104,41 @@ TEST(Life, L9_HeartbeatsTellOfWork) {
   EXPECT_GT(progress, 0U);
 }
 
+// More clients than lanes, some of which go away at any moment.
+TEST(Life, CrowdIsServed) {
+  WorkerProcess worker({tinychat(), {"--context", "1024", "--sequences", "3"}});
+  ready(worker);
+  std::vector<std::thread> clients;
+  for (int client = 0; client < 8; ++client) {
+    clients.emplace_back([&worker, client] {
+      for (int turn = 0; turn < 8; ++turn) {
+        auto request = greedy_prompt("Client " + std::to_string(client));
+        request.set_max_tokens(12);
+        int events = 0;
+        const bool leaves = (client + turn) % 3 == 0;
+        const auto outcome = worker.generate(request, [&](const auto& /*event*/, auto& context) {
+          if (leaves && ++events > turn) context.TryCancel();
+        });
+        if (leaves && !outcome.status.ok()) {
+          EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::CANCELLED);
+        } else {
+          EXPECT_TRUE(outcome.status.ok()) << outcome.status.error_message();
+        }
+      }
+    });
+  }
+  for (auto& client : clients) client.join();
+  v1::ControlRequest drain;
+  drain.mutable_drain();
+  worker.send(drain);
+  bool drained = false;
+  while (const auto event = worker.next_event()) {
+    drained = event->has_drained();
+    if (drained) break;
+  }
+  EXPECT_TRUE(drained);
+}
+
 TEST(Life, ControlChecksTheGreeting) {
   WorkerProcess worker(
       {tinychat(), {"--context", "512", "--instance", "0190b1a0-0000-7000-8000-000000000001"}});
@@ -184,27 +217,53 @@ TEST(Life, L26_LimitsItself) {
   EXPECT_EQ(socket.st_mode & 0077U, 0U);
 }
 
-// Exit status and output of a one-shot use.
-std::pair<int, std::string> run(const std::string& arguments) {
-  FILE* const pipe = ::popen((BERTH_WORKER " " + arguments + " 2>&1").c_str(), "re");
-  std::string output;
-  std::array<char, 4096> bytes{};
-  while (const auto size = std::fread(bytes.data(), 1, bytes.size(), pipe)) {
-    output.append(bytes.data(), size);
+// A load that never ends: libllama waits for somebody who writes to a FIFO.
+class EndlessLoad : public testing::Test {
+ protected:
+  EndlessLoad() {
+    std::string pattern = "/tmp/berth-XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+    fifo_ = directory_ + "/model.gguf";
+    EXPECT_EQ(::mkfifo(fifo_.c_str(), 0600), 0);
   }
-  const int status = ::pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+  ~EndlessLoad() override { std::filesystem::remove_all(directory_); }
+
+  std::string directory_;
+  std::string fifo_;
+};
+
+TEST_F(EndlessLoad, GenerateIsRefusedBeforeReady) {
+  WorkerProcess worker({fifo_, {}});
+  ASSERT_TRUE(worker.wait_listening());
+  const auto outcome = worker.generate(greedy_prompt("x"));
+  EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  ASSERT_TRUE(outcome.error.has_value());
+  EXPECT_EQ(outcome.error->reason(), "conflict");
 }
 
-TEST(Life, OneShotUses) {
-  const auto version = run("--version");
-  EXPECT_EQ(version.first, 0);
-  EXPECT_THAT(version.second, HasSubstr("llama.cpp"));
-  const auto devices = run("--devices 2>/dev/null");
-  EXPECT_EQ(devices.first, 0);
-  EXPECT_THAT(devices.second, HasSubstr("\"type\":\"cpu\""));
-  EXPECT_EQ(run("--help").first, 0);
-  EXPECT_EQ(run("").first, 2);
+TEST_F(EndlessLoad, CancelLoadEndsTheProcess) {
+  WorkerProcess worker({fifo_, {}});
+  ASSERT_TRUE(worker.wait_listening());
+  ASSERT_TRUE(worker.next_event().has_value());
+  v1::ControlRequest request;
+  request.mutable_cancel_load();
+  worker.send(request);
+  EXPECT_EQ(worker.wait_exit().code, 0);
+}
+
+TEST_F(EndlessLoad, L4_EndOfStdinEndsALoadingWorker) {
+  WorkerProcess worker({fifo_, {}});
+  ASSERT_TRUE(worker.wait_listening());
+  worker.close_stdin();
+  EXPECT_EQ(worker.wait_exit().code, 0);
+}
+
+TEST_F(EndlessLoad, SigtermEndsALoadingWorker) {
+  WorkerProcess worker({fifo_, {}});
+  ASSERT_TRUE(worker.wait_listening());
+  worker.signal(SIGTERM);
+  EXPECT_EQ(worker.wait_exit().code, 0);
+  EXPECT_FALSE(std::filesystem::exists(worker.socket()));
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/integration/worker/worker_process.h"
@@ -113,48 +116,27 @@ TEST_F(Load, FailureEndsTheProcessAlsoWithoutASupervisor) {
   EXPECT_THAT(worker.log(), HasSubstr("No such file"));
 }
 
-// A load that never ends: libllama waits for somebody who writes to a FIFO.
-class EndlessLoad : public Load {
- protected:
-  EndlessLoad() {
-    fifo_ = directory_ + "/model.gguf";
-    EXPECT_EQ(::mkfifo(fifo_.c_str(), 0600), 0);
+// Exit status and output of a one-shot use.
+std::pair<int, std::string> run(const std::string& arguments) {
+  FILE* const pipe = ::popen((BERTH_WORKER " " + arguments + " 2>&1").c_str(), "re");
+  std::string output;
+  std::array<char, 4096> bytes{};
+  while (const auto size = std::fread(bytes.data(), 1, bytes.size(), pipe)) {
+    output.append(bytes.data(), size);
   }
-  std::string fifo_;
-};
-
-TEST_F(EndlessLoad, GenerateIsRefusedBeforeReady) {
-  WorkerProcess worker({fifo_, {}});
-  ASSERT_TRUE(worker.wait_listening());
-  const auto outcome = worker.generate(greedy_prompt("x"));
-  EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  ASSERT_TRUE(outcome.error.has_value());
-  EXPECT_EQ(outcome.error->reason(), "conflict");
+  const int status = ::pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
 }
 
-TEST_F(EndlessLoad, CancelLoadEndsTheProcess) {
-  WorkerProcess worker({fifo_, {}});
-  ASSERT_TRUE(worker.wait_listening());
-  ASSERT_TRUE(worker.next_event().has_value());
-  v1::ControlRequest request;
-  request.mutable_cancel_load();
-  worker.send(request);
-  EXPECT_EQ(worker.wait_exit().code, 0);
-}
-
-TEST_F(EndlessLoad, L4_EndOfStdinEndsALoadingWorker) {
-  WorkerProcess worker({fifo_, {}});
-  ASSERT_TRUE(worker.wait_listening());
-  worker.close_stdin();
-  EXPECT_EQ(worker.wait_exit().code, 0);
-}
-
-TEST_F(EndlessLoad, SigtermEndsALoadingWorker) {
-  WorkerProcess worker({fifo_, {}});
-  ASSERT_TRUE(worker.wait_listening());
-  worker.signal(SIGTERM);
-  EXPECT_EQ(worker.wait_exit().code, 0);
-  EXPECT_FALSE(std::filesystem::exists(worker.socket()));
+TEST(OneShot, Uses) {
+  const auto version = run("--version");
+  EXPECT_EQ(version.first, 0);
+  EXPECT_THAT(version.second, HasSubstr("llama.cpp"));
+  const auto devices = run("--devices 2>/dev/null");
+  EXPECT_EQ(devices.first, 0);
+  EXPECT_THAT(devices.second, HasSubstr("\"type\":\"cpu\""));
+  EXPECT_EQ(run("--help").first, 0);
+  EXPECT_EQ(run("").first, 2);
 }
 
 }  // namespace

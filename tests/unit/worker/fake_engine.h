@@ -41,6 +41,8 @@ class FakeEngine : public Engine {
     return answer;
   }
 
+  // It goes on until its window is full.
+  bool never_ends = false;
   // Called within decode(), on the context thread.
   std::function<void()> on_decode;
   // The next decode() says so.
@@ -51,6 +53,7 @@ class FakeEngine : public Engine {
   std::atomic<std::uint64_t> computed_tokens{0};
   [[nodiscard]] bool abort_wanted() const { return abort_check_ && abort_check_(); }
 
+  EngineFacts& mutable_facts() { return facts_; }
   [[nodiscard]] const EngineFacts& facts() const override { return facts_; }
   [[nodiscard]] Result<std::vector<TokenId>> tokenize(std::string_view text,
                                                       bool /*add_special*/) const override {
@@ -79,7 +82,9 @@ class FakeEngine : public Engine {
       held.push_back(batch[i].token);
       EXPECT_LE(held.size(), facts_.window);
       EXPECT_LE(cells_used(), facts_.cells) << "more than the pool has";
-      if (batch[i].wants_output) outputs_[i] = next_token(held);
+      if (!batch[i].wants_output) continue;
+      outputs_[i] = next_token(held);
+      if (never_ends && outputs_[i] == kEnd) outputs_[i] = 'z';
     }
     if (on_decode) on_decode();
     if (fail_next.exchange(false)) {
