@@ -17,6 +17,10 @@ if(NOT CMAKE_C_FLAGS_DEV)
 endif()
 set(CMAKE_EXE_LINKER_FLAGS_DEV "" CACHE STRING "")
 set(CMAKE_SHARED_LINKER_FLAGS_DEV "" CACHE STRING "")
+# A release keeps line tables for a readable backtrace; full debug information makes the first build
+# longer than a newcomer waits.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 mark_as_advanced(CMAKE_CXX_FLAGS_DEV CMAKE_C_FLAGS_DEV CMAKE_EXE_LINKER_FLAGS_DEV
                  CMAKE_SHARED_LINKER_FLAGS_DEV)
 if(NOT CMAKE_BUILD_TYPE)
