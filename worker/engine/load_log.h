@@ -21,8 +21,8 @@ class LoadLog {
   void add_line(std::string_view line, bool is_error);
 
   // The class and the line that names the cause: the first line of a known class, else the last
-  // error that says more than that the load failed, else `fallback`. The model's path is replaced by
-  // <path>, and the directory is left out before names of other files in it.
+  // error that says more than that the load failed, else `fallback`. The model's path is replaced
+  // by <path>, and the directory is left out before names of other files in it.
   [[nodiscard]] LoadFailure failure(std::string_view path, std::string_view fallback) const;
 
   // The sum per domain; "host" first.
