@@ -22,7 +22,6 @@
 namespace berth::process {
 namespace {
 
-using testing::append;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::poll_until;

@@ -38,7 +38,9 @@ void launch_many(std::size_t total, bool use_clone3) {
   ASSERT_TRUE(reaper);
   const std::size_t before = open_descriptors();
 
+  constexpr std::size_t kThreads = 3;
   std::vector<std::jthread> noise;
+  noise.reserve(kThreads);
   const auto make_noise = [](const std::stop_token& stop) {
     std::vector<std::string> kept;
     while (!stop.stop_requested()) {
@@ -51,7 +53,7 @@ void launch_many(std::size_t total, bool use_clone3) {
       }
     }
   };
-  for (int i = 0; i < 3; ++i) noise.emplace_back(make_noise);
+  for (std::size_t i = 0; i < kThreads; ++i) noise.emplace_back(make_noise);
 
   struct Run {
     Recorder recorder;
