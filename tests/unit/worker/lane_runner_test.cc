@@ -130,7 +130,29 @@ class Gate {
   bool waiting_ = false;
 };
 
-class LaneRunnerTest : public testing::Test, protected LaneObserver {
+class CountingObserver final : public LaneObserver {
+ public:
+  void on_activity() override { ++activities_; }
+  void on_drained() override {
+    const std::lock_guard lock(mutex_);
+    ++drained_;
+    changed_.notify_all();
+  }
+  [[nodiscard]] int activities() const { return activities_; }
+  int wait_drained() {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, kPatience, [this] { return drained_ > 0; }));
+    return drained_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int drained_ = 0;
+  std::atomic<int> activities_{0};
+};
+
+class LaneRunnerTest : public testing::Test {
  protected:
   ~LaneRunnerTest() override { stop(); }
 
@@ -165,25 +187,11 @@ class LaneRunnerTest : public testing::Test, protected LaneObserver {
 
   SteadyTime now() const { return SteadyTime(milliseconds(now_ms_.load())); }
 
-  void on_activity() override { ++activities_; }
-  void on_drained() override {
-    const std::lock_guard lock(mutex_);
-    ++drained_;
-    changed_.notify_all();
-  }
-  void wait_drained() {
-    std::unique_lock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, kPatience, [this] { return drained_ > 0; }));
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int drained_ = 0;
-  std::atomic<int> activities_{0};
   std::atomic<std::int64_t> now_ms_{1000};
   Gate gate_;
   std::unique_ptr<FakeEngine> engine_;
-  LaneRunner runner_{*this, [this] { return now(); }};
+  CountingObserver observer_;
+  LaneRunner runner_{observer_, [this] { return now(); }};
   std::thread thread_;
 };
 
@@ -254,7 +262,7 @@ TEST_F(LaneRunnerTest, S4_AJobThatLeftTheQueueIsActive) {
   gate_.open();
   first->wait_end();
   second->wait_end();
-  EXPECT_GE(activities_, 1);
+  EXPECT_GE(observer_.activities(), 1);
 }
 
 TEST_F(LaneRunnerTest, CancelEndsTheJobWithinABatchAndTheNextOneIsRight) {
@@ -380,14 +388,13 @@ TEST_F(LaneRunnerTest, DrainFinishesWhatIsThereAndRefusesMore) {
   gate_.open();
   result_of(first->wait_end());
   result_of(second->wait_end());
-  wait_drained();
-  EXPECT_EQ(drained_, 1);
+  EXPECT_EQ(observer_.wait_drained(), 1);
 }
 
 TEST_F(LaneRunnerTest, DrainOfAnIdleRunnerIsAnswered) {
   start(1);
   runner_.drain();
-  wait_drained();
+  observer_.wait_drained();
 }
 
 TEST_F(LaneRunnerTest, StopEndsEverythingWithAReason) {
