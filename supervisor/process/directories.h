@@ -13,4 +13,9 @@ namespace berth::process {
 // path that is in the way, and why.
 Status ensure_directory(const std::string& path, mode_t mode);
 
+// As ensure_directory(), and nobody else may put files there: a directory that exists must belong
+// to this process's effective user or to root, let neither group nor others write, and be no link.
+// Its mode is not changed. Errors: kInvalidArgument with owner, mode and what to do.
+Status ensure_private_directory(const std::string& path, mode_t mode);
+
 }  // namespace berth::process

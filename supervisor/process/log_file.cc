@@ -63,17 +63,9 @@ std::string safe_name(std::string_view model) {
 }
 
 Status check_directory(const std::string& directory) {
-  if (auto made = ensure_directory(directory, S_IRWXU); !made) {
-    return fail(Reason::kInternal, made.error().message);
-  }
-  struct stat info {};
-  if (::stat(directory.c_str(), &info) != 0) {
-    return fail(Reason::kInternal, directory + ": " + errno_text(errno) + ".");
-  }
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return fail(Reason::kInternal, directory +
-                                       " may be written by other users, who could forge a log; "
-                                       "give it mode 0700 or choose another log_dir.");
+  // Who may write there could forge a log.
+  if (auto made = ensure_private_directory(directory, S_IRWXU); !made) {
+    return fail(Reason::kInternal, "server.log_dir: " + made.error().message);
   }
   return {};
 }

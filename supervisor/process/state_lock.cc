@@ -30,7 +30,7 @@ pid_t holder_of(int file) {
 }  // namespace
 
 Result<StateLock> StateLock::acquire(const std::string& state_dir) {
-  if (auto made = ensure_directory(state_dir, S_IRWXU); !made) {
+  if (auto made = ensure_private_directory(state_dir, S_IRWXU); !made) {
     return fail(Reason::kInvalidArgument, "server.state_dir: " + made.error().message);
   }
   const std::string path = state_dir + "/lock";

@@ -11,8 +11,9 @@ namespace berth::process {
 // kernel frees it when the process ends, however that happens. Held as long as this object lives.
 class StateLock {
  public:
-  // Makes the directory (0700) where it is missing. Errors: kConflict that names the pid of the
-  // holder; kInvalidArgument where the directory or the file cannot be used, with the cause.
+  // Makes the directory (0700) where it is missing; one that others may change is refused. Errors:
+  // kConflict that names the pid of the holder; kInvalidArgument where the directory or the file
+  // cannot be used, with the cause.
   static Result<StateLock> acquire(const std::string& state_dir);
 
  private:
