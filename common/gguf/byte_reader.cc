@@ -8,9 +8,10 @@ namespace berth::gguf {
 static_assert(std::endian::native == std::endian::little,
               "GGUF is read as it lies in the file, little-endian");
 
-ByteReader::ByteReader(ByteSource& source, std::uint64_t size)
+ByteReader::ByteReader(ByteSource& source, std::uint64_t size, std::uint64_t limit)
     : source_(source),
       size_(size),
+      end_(std::min(size, limit)),
       capacity_(static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, size))),
       buffer_(std::make_unique_for_overwrite<char[]>(capacity_)) {
   XXH3_64bits_reset(&hash_state_);
@@ -18,8 +19,7 @@ ByteReader::ByteReader(ByteSource& source, std::uint64_t size)
 
 bool ByteReader::read_text(std::string& out, std::uint64_t count) {
   out.clear();
-  if (failure_ == Failure::kNone && count > remaining()) failure_ = Failure::kEnd;
-  if (failure_ != Failure::kNone) return false;
+  if (!has(count)) return false;
   out.resize(static_cast<std::size_t>(count));
   return read_slowly(out.data(), count);
 }
@@ -31,12 +31,18 @@ std::uint64_t ByteReader::hash() const {
   return XXH3_64bits_digest(&state);
 }
 
-bool ByteReader::read_slowly(void* out, std::uint64_t count) {
+bool ByteReader::has(std::uint64_t count) {
   if (failure_ != Failure::kNone) return false;
   if (count > remaining()) {
     failure_ = Failure::kEnd;
-    return false;
+  } else if (count > end_ - position()) {
+    failure_ = Failure::kLimit;
   }
+  return failure_ == Failure::kNone;
+}
+
+bool ByteReader::read_slowly(void* out, std::uint64_t count) {
+  if (!has(count)) return false;
   char* to = static_cast<char*>(out);
   while (count > 0) {
     if (at_ == filled_ && !refill()) return false;
@@ -57,7 +63,7 @@ bool ByteReader::refill() {
   filled_ = 0;
   at_ = 0;
   const auto wanted =
-      static_cast<std::size_t>(std::min<std::uint64_t>(capacity_, size_ - buffer_offset_));
+      static_cast<std::size_t>(std::min<std::uint64_t>(capacity_, end_ - buffer_offset_));
   const std::ptrdiff_t got = source_.read_at(buffer_.get(), wanted, buffer_offset_);
   if (got < 0) {
     failure_ = Failure::kError;

@@ -37,10 +37,11 @@ class ByteReader {
     kEnd,     // more was asked for than the source has
     kShrunk,  // the source ended before its stated size
     kError,   // the source failed: error_number()
+    kLimit,   // more was asked for than the reader may read
   };
 
-  // `size` is what the source says that it holds.
-  ByteReader(ByteSource& source, std::uint64_t size);
+  // `size` is what the source says that it holds; nothing is read beyond the first `limit` bytes.
+  ByteReader(ByteSource& source, std::uint64_t size, std::uint64_t limit);
 
   [[nodiscard]] std::uint64_t position() const { return buffer_offset_ + at_; }
   [[nodiscard]] std::uint64_t remaining() const { return size_ - position(); }
@@ -73,12 +74,15 @@ class ByteReader {
  private:
   static constexpr std::size_t kBufferBytes = 128U << 10U;
 
+  // Whether the next `count` bytes may be asked for; says why not.
+  bool has(std::uint64_t count);
   // Copies to `out`, or drops where that is null.
   bool read_slowly(void* out, std::uint64_t count);
   bool refill();
 
   ByteSource& source_;
   std::uint64_t size_;
+  std::uint64_t end_;  // of what may be read
   std::size_t capacity_;
   std::unique_ptr<char[]> buffer_;
   std::uint64_t buffer_offset_ = 0;  // of the buffer's first byte in the source

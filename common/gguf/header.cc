@@ -105,7 +105,7 @@ std::optional<bool> Header::truth(std::string_view key) const {
 
 Result<Header> parse_header(ByteSource& source, std::uint64_t file_bytes,
                             std::string_view file_name) {
-  ByteReader reader(source, file_bytes);
+  ByteReader reader(source, file_bytes, kMaxHeaderBytes);
   const Input input{reader, file_name};
   Header header;
   header.file_bytes = file_bytes;

@@ -2,7 +2,9 @@
 
 #include <system_error>
 
+#include "common/gguf/gguf.h"
 #include "common/text.h"
+#include "common/units.h"
 
 namespace berth::gguf {
 
@@ -19,6 +21,8 @@ tl::unexpected<Error> Input::cut(std::string_view where) const {
     case ByteReader::Failure::kShrunk:
       return bad("the file was cut while it was read: it ended" + at + ", in " +
                  std::string(where));
+    case ByteReader::Failure::kLimit:
+      return bad("its header is longer than " + format_bytes(kMaxHeaderBytes));
     case ByteReader::Failure::kEnd:
     case ByteReader::Failure::kNone:
       break;

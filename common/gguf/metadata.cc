@@ -205,9 +205,6 @@ class MetadataReader {
       if (length > kMaxStringBytes) return too_long(key, length);
       if (!reader_.skip(length)) return input_.cut("the list " + quoted(key));
       array.longest_string_bytes = std::max(array.longest_string_bytes, length);
-      if (reader_.position() > kMaxHeaderBytes) {
-        return input_.bad("its header is longer than " + format_bytes(kMaxHeaderBytes));
-      }
     }
     return Value(std::move(array));
   }

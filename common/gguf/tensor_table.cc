@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "common/gguf/types.h"
-#include "common/units.h"
 
 namespace berth::gguf {
 namespace {
@@ -118,9 +117,6 @@ Result<std::vector<Tensor>> read_tensors(const Input& input, std::uint64_t count
   for (std::uint64_t i = 0; i < count; ++i) {
     auto tensor = read_tensor(input, i, count);
     if (!tensor) return fail(std::move(tensor).error());
-    if (input.reader.position() > kMaxHeaderBytes) {
-      return input.bad("its header is longer than " + format_bytes(kMaxHeaderBytes));
-    }
     tensors.push_back(std::move(*tensor));
   }
   return tensors;

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -389,6 +391,28 @@ TEST(GgufHeader, MetadataIsBoundedInMemory) {
     bytes.append(16U << 20U, 'x');
   }
   EXPECT_THAT(error_of(bytes), HasSubstr("metadata takes more than 64.0 MiB"));
+}
+
+// Zeros without end; knows how far it was read.
+class Zeros : public ByteSource {
+ public:
+  std::ptrdiff_t read_at(void* out, std::size_t count, std::uint64_t offset) override {
+    std::memset(out, 0, count);
+    read_to = std::max(read_to, offset + count);
+    return static_cast<std::ptrdiff_t>(count);
+  }
+
+  std::uint64_t read_to = 0;
+};
+
+TEST(GgufHeader, NothingIsReadBeyondTheBoundOfAHeader) {
+  Zeros source;
+  ByteReader reader(source, std::uint64_t{1} << 40U, 1'000'000);
+  EXPECT_TRUE(reader.skip(999'999));
+  std::uint16_t number = 0;
+  EXPECT_FALSE(reader.read(number));
+  EXPECT_EQ(reader.failure(), ByteReader::Failure::kLimit);
+  EXPECT_EQ(source.read_to, 1'000'000U);
 }
 
 RC_GTEST_PROP(GgufHeader, NumbersAndTextsReadBack,

@@ -34,6 +34,42 @@ std::string message_of(const std::string& path) {
   return model ? "no error" : model.error().message;
 }
 
+void put(int fd, const std::string& bytes, std::uint64_t offset) {
+  ASSERT_EQ(::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)),
+            static_cast<ssize_t>(bytes.size()));
+}
+
+template <typename Number>
+std::string raw(Number number) {
+  return {reinterpret_cast<const char*>(&number), sizeof number};
+}
+
+// A file of holes: `lists` keys with 64 bit numbers, 128 MiB each, and more behind them.
+void write_sparse(const std::string& path, std::uint64_t tensors, std::uint64_t lists) {
+  constexpr std::uint32_t kArray = 9;
+  constexpr std::uint32_t kUint64 = 10;
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_TRUE(file);
+  ASSERT_EQ(::ftruncate(file.get(), off_t{1} << 40U), 0);
+  std::string bytes = "GGUF" + raw(std::uint32_t{3}) + raw(tensors) + raw(lists);
+  std::uint64_t at = 0;
+  for (std::uint64_t i = 0; i < lists; ++i) {
+    bytes += raw(std::uint64_t{8}) + raw(std::uint64_t{0x6161616161616161} + i) + raw(kArray) +
+             raw(kUint64) + raw(kMaxArrayElements);
+    put(file.get(), bytes, at);
+    at += bytes.size() + kMaxArrayElements * sizeof(std::uint64_t);
+    bytes.clear();
+  }
+}
+
+TEST(GgufModel, AHugeFileOfHolesIsRefusedAtTheBoundOfAHeader) {
+  TempDir dir;
+  for (const std::uint64_t tensors : {0U, 1U}) {
+    write_sparse(dir.file("x.gguf"), tensors, 1000);
+    EXPECT_EQ(message_of(dir.file("x.gguf")), "x.gguf: its header is longer than 256 MiB");
+  }
+}
+
 TEST(GgufModel, SaysWhatACatalogueWantsToKnow) {
   TempDir dir;
   ModelOptions options;
