@@ -64,7 +64,7 @@ ScanResult scan(const Config& config, const Catalog* previous = nullptr, ScanLim
 std::uint64_t stat_stamp(const Config& config, const Catalog& catalog);
 
 // The window that a model is served with: the configured one, else what it declares (4096 where it
-// does not say), at most `auto_context_max`. Tokens.
+// does not say), at most `auto_context_max` and at least kMinContext. Tokens.
 std::uint32_t served_context(const ModelSettings& settings, std::uint32_t declared,
                              std::uint32_t auto_context_max);
 

@@ -353,6 +353,7 @@ class Reader {
     for (const auto& [spec, value] : defaults_) {
       if (spec->store != nullptr) spec->store({&config, &carrier}, value.value);
     }
+    check_attention(Section::kDefaults, {}, carrier.settings, found, defaults_);
     config.defaults = std::move(carrier.settings);
     show(config, Section::kDefaults, {}, defaults_);
     note_ignored(config, Section::kDefaults, {}, found, defaults_);
@@ -367,6 +368,7 @@ class Reader {
         if (spec->store != nullptr) spec->store({&config, &model}, value.value);
       }
       check_model(model, instance, values);
+      check_attention(Section::kModel, name, model.settings, instance.found, values);
       show_model(config, model, values);
       note_ignored(config, Section::kModel, name, instance.found, values);
       config.models.push_back(std::move(model));
@@ -452,6 +454,23 @@ class Reader {
               "expected the program and its arguments, such as [\"vllm\", \"serve\", \"NAME\"], "
               "because the kind is \"command\"");
     }
+  }
+
+  // llama.cpp reads a quantized memory in the fused attention only. Told where it was written: what
+  // a model has from [defaults] alone is the problem of that section.
+  void check_attention(Section section, const std::string& instance, const ModelSettings& settings,
+                       const FoundSettings& found, const EffectiveSettings& values) {
+    const std::string& type = settings.kv_type;
+    const bool quantized = type != "f32" && type != "f16" && type != "bf16";
+    if (settings.kind != Kind::kLlama || !quantized || settings.flash_attention != "off") return;
+    const SettingSpec* spec = find_setting(section, "kv_type");
+    if (!found.contains(spec)) spec = find_setting(section, "flash_attention");
+    if (!found.contains(spec)) return;
+    const Effective& value = values.at(spec);
+    problem(value.layer, value.line, section_name(section, instance) + "." + std::string(spec->key),
+            "kv_type = \"" + type +
+                "\" does not go with flash_attention = \"off\"; take \"auto\" or \"on\" there, or "
+                "\"f16\" for kv_type");
   }
 
   // Names and aliases are one space.

@@ -10,6 +10,9 @@
 
 namespace berth::catalog {
 
+// The smallest window that a worker takes, in tokens.
+inline constexpr std::uint32_t kMinContext = 16;
+
 enum class Kind : std::uint8_t { kLlama, kCommand };
 
 // The effective settings of one model: its own, else [defaults], else built in. One function makes
@@ -17,10 +20,10 @@ enum class Kind : std::uint8_t { kLlama, kCommand };
 struct ModelSettings {
   Kind kind = Kind::kLlama;
   std::optional<std::uint32_t> context;  // tokens; absent: auto
-  std::uint32_t sequences = 4;           // 1 to 4096
+  std::uint32_t sequences = 4;           // 1 to 64
   std::uint32_t threads = 0;             // 0: auto
   std::uint32_t batch = 0;               // tokens; 0: auto
-  std::string kv_type = "f16";
+  std::string kv_type = "f16";           // a quantized one never with flash_attention off
   std::string flash_attention = "auto";  // auto | on | off
   std::string chat_template;             // path; empty: the model's own
   std::optional<std::int32_t> gpu_layers;

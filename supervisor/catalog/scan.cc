@@ -413,7 +413,8 @@ std::uint64_t stat_stamp(const Config& config, const Catalog& catalog) {
 std::uint32_t served_context(const ModelSettings& settings, std::uint32_t declared,
                              std::uint32_t auto_context_max) {
   if (settings.context) return *settings.context;
-  return std::min(declared == 0 ? kUndeclaredContext : declared, auto_context_max);
+  const std::uint32_t wanted = declared == 0 ? kUndeclaredContext : declared;
+  return std::max(std::min(wanted, auto_context_max), kMinContext);
 }
 
 }  // namespace berth::catalog

@@ -80,6 +80,8 @@ TEST(ServedContext, IsTheConfiguredOneElseTheDeclaredUpToTheLimit) {
   EXPECT_EQ(served_context(automatic, 131072, 32768), 32768U);
   EXPECT_EQ(served_context(automatic, 0, 32768), 4096U);
   EXPECT_EQ(served_context(automatic, 0, 2048), 2048U);
+  EXPECT_EQ(served_context(automatic, 15, 32768), 16U);  // a worker takes no less
+  EXPECT_EQ(served_context(automatic, 16, 32768), 16U);
   ModelSettings configured;
   configured.context = 65536;
   EXPECT_EQ(served_context(configured, 8192, 32768), 65536U);

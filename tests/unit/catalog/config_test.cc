@@ -202,11 +202,21 @@ TEST(Config, WhatThisVersionUsesIsNotCalledIgnored) {
       "log_keep = 2\nmax_body = \"1MiB\"\ndrain_timeout = \"1s\"\nqueue_timeout = \"1s\"\ngrpc = "
       "[\"unix:s\"]\n"
       "[models]\ndirs = []\n[memory]\nauto_context_max = 1024\n[model.x]\nkind = \"llama\"\n"
-      "path = \"p\"\naliases = [\"y\"]\ncontext = 512\nsequences = 1\nthreads = 1\nbatch = 32\n"
+      "path = \"p\"\naliases = [\"y\"]\ncontext = 512\nsequences = 1\nthreads = 1\nbatch = 64\n"
       "pin = true\nkv_type = \"f16\"\nflash_attention = \"off\"\nchat_template = \"t\"\nttl = "
       "\"1m\"\n"
       "load_timeout = \"1m\"\n");
   EXPECT_THAT(ignored_keys(config), IsEmpty());
+}
+
+TEST(Config, WithoutFlashAttentionThePlainMemoryIsTaken) {
+  for (const char* type : {"f32", "f16", "bf16"}) {
+    const Config config =
+        read("[defaults]\nflash_attention = \"off\"\nkv_type = \"" + std::string(type) +
+             "\"\n[model.x]\nsequences = 64\n" + "batch = 16384\n[model.y]\nkv_type = \"q8_0\"\n" +
+             "flash_attention = \"auto\"\n");
+    EXPECT_EQ(config.defaults.kv_type, type);
+  }
 }
 
 TEST(Config, ShownConfigurationReadsBackAsTheSame) {
