@@ -56,6 +56,7 @@ void CatalogKeeper::take(Found found) {
   snapshot_ = std::make_shared<const catalog::Catalog>(std::move(found.scan.catalog));
   stamp_ = found.scan.stamp;
   problems_ = std::move(found.scan.problems);
+  watch_problem_ = std::move(found.watch_problem);
   readable_.reset();  // before the descriptor that it waits on goes
   watch_ = std::move(found.watch);
   wait_for_changes();
@@ -78,7 +79,7 @@ void CatalogKeeper::report(const Found& found) {
     if (std::find(problems_.begin(), problems_.end(), problem) != problems_.end()) continue;
     parts_.events.emit_typed(events::ServerDegraded{.part = "catalog", .problem = problem});
   }
-  if (!found.watch_problem.empty() && watch_) {
+  if (!found.watch_problem.empty() && found.watch_problem != watch_problem_) {
     parts_.events.emit_typed(
         events::ServerDegraded{.part = "catalog", .problem = found.watch_problem});
   }

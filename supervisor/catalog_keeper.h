@@ -58,6 +58,7 @@ class CatalogKeeper {
   Parts parts_;
   std::shared_ptr<const catalog::Catalog> snapshot_ = std::make_shared<const catalog::Catalog>();
   std::vector<std::string> problems_;
+  std::string watch_problem_;
   std::uint64_t stamp_ = 0;
   std::optional<catalog::DirectoryWatch> watch_;
   bool scanning_ = false;

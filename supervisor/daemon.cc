@@ -62,7 +62,10 @@ constexpr auto kLeftoverWait = std::chrono::milliseconds(5000);
 constexpr auto kGrpcEnd = std::chrono::milliseconds(1000);
 constexpr Duration kStatusPeriod = std::chrono::seconds(5);
 constexpr mode_t kPrivate = 0700;
-constexpr mode_t kRunMode = 0750;  // members of berth-admin come through to the socket
+constexpr mode_t kAdminDirectory = 0750;  // members of berth-admin come through to the socket
+constexpr mode_t kAdminSocket = 0660;
+constexpr auto kExecWait =
+    std::chrono::milliseconds(1000);  // the core strand stands still meanwhile
 constexpr const char* kAdminGroup = "berth-admin";
 
 // What gRPC's threads may still post to when everything else has ended, so it is never destroyed.
@@ -88,13 +91,14 @@ std::vector<std::string> own_environment() {
   return variables;
 }
 
-// Lets members of the group reach a file. Without such a group, or the right to give files to it,
-// only berth's own user and root do; that is no failure.
-void give_to_admins(const std::string& path) {
+// Lets members of the group reach a file that is berth's own. Without such a group, or the right to
+// give files to it, only berth's own user and root do; that is no failure.
+void give_to_admins(const std::string& path, mode_t mode) {
   const group* admins = ::getgrnam(kAdminGroup);  // NOLINT(concurrency-mt-unsafe): core strand only
-  if (admins != nullptr && ::chown(path.c_str(), static_cast<uid_t>(-1), admins->gr_gid) != 0) {
-    return;
-  }
+  if (admins == nullptr) return;
+  if (::chown(path.c_str(), static_cast<uid_t>(-1), admins->gr_gid) != 0) return;
+  // Only now: before that the group was another one.
+  if (::chmod(path.c_str(), mode) != 0) return;
 }
 
 // What a process holds of its own and its part of what it shares; 0 where the kernel does not say.
@@ -160,8 +164,8 @@ class Daemon {
     Result<process::StateLock> lock = process::StateLock::acquire(server.state_dir);
     if (!lock) return fail(lock.error());
     lock_.emplace(*std::move(lock));
-    if (Status made = process::ensure_directory(server.run_dir, kRunMode); !made) return made;
-    if (Status made = process::ensure_directory(worker_directory(server.run_dir), kPrivate);
+    if (Status made = process::ensure_private_directory(server.run_dir, kPrivate); !made) return made;
+    if (Status made = process::ensure_private_directory(worker_directory(server.run_dir), kPrivate);
         !made) {
       return made;
     }
@@ -203,7 +207,7 @@ class Daemon {
   }
 
   Status build_core(const std::string& worker) {
-    launcher_.emplace(io_);
+    launcher_.emplace(io_, process::LauncherOptions{.exec_wait = kExecWait});
     Result<std::unique_ptr<process::Subreaper>> subreaper =
         process::Subreaper::start(io_, [this](pid_t pid) { return launcher_->owns(pid); });
     if (!subreaper) return fail(subreaper.error());
@@ -266,7 +270,12 @@ class Daemon {
       }
       clock_.post([this, records, ends = process::kill_leftovers(leftovers, kLeftoverWait)] {
         for (std::size_t i = 0; i < records.size(); ++i) {
-          if (ends[i] != process::LeftoverEnd::kStuck) store_->remove_process(records[i].instance);
+          if (ends[i] == process::LeftoverEnd::kStuck) {
+            events_->emit_typed(events::InstanceStuck{
+                .model = records[i].model, .instance = records[i].instance, .pid = records[i].pid});
+            continue;  // the next start looks for it again
+          }
+          store_->remove_process(records[i].instance);
           if (ends[i] == process::LeftoverEnd::kGone) continue;
           events_->emit_typed(events::LeftoverKilled{
               .pid = records[i].pid, .instance = records[i].instance, .model = records[i].model});
@@ -324,9 +333,9 @@ class Daemon {
     ::umask(before);
     if (!grpc_server) return fail(grpc_server.error());
     grpc_server_ = *std::move(grpc_server);
-    give_to_admins(config_->server.run_dir);
+    give_to_admins(config_->server.run_dir, kAdminDirectory);
     for (const std::string& socket : grpc_options.sockets) {
-      give_to_admins(socket);
+      give_to_admins(socket, kAdminSocket);
       state_->grpc.push_back("unix:" + socket);
     }
     return open_http();
@@ -428,11 +437,12 @@ class Daemon {
   // After the loop. The parts end in reverse order; the store and the log last, as they keep what
   // the others said.
   void close() {
-    if (early_log_) early_log_->release();
     grpc_server_.reset();
     http_server_.reset();
     pool_.stop();
     pool_.join();
+    // Nobody else writes any more.
+    if (early_log_) early_log_->release();
     residency_.reset();
     store_.reset();
     if (log_) log_->close();

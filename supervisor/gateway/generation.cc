@@ -70,6 +70,12 @@ void Generation::on_lease(residency::Lease lease) {
                                                       .waited_ms = milliseconds(waited)});
   std::shared_ptr<rpc::GenerateCall> call =
       lease_.worker().generate(request_, deadline_, shared_from_this());
+  // A client that stops reading leaves the worker's stream without a read, on which nothing ends
+  // by itself.
+  deadline_timer_ = services_.clock.sleep_until(deadline_, [this] {
+    deadline_passed_ = true;
+    if (const std::shared_ptr<rpc::GenerateCall> running = this->call()) running->cancel();
+  });
   bool resume = false;
   {
     const std::lock_guard lock(call_mutex_);
@@ -104,6 +110,8 @@ void Generation::on_end(Status status) {
   if (status && !cancelled_) responder_->on_finished({*done_, instance_id_, request_.model});
   services_.clock.post([self = shared_from_this(), status = std::move(status)] {
     if (self->over_) return;
+    // The client may have gone just as the answer ended; then nobody got it.
+    if (self->cancelled_ || (status && !self->done_)) return self->cancel_now();
     if (status) {
       self->end_well();
     } else {
@@ -114,6 +122,7 @@ void Generation::on_end(Status status) {
 
 void Generation::close() {
   over_ = true;
+  deadline_timer_.reset();
   claim_.reset();
   lease_ = {};
   // Whoever called holds a reference of its own.
@@ -138,7 +147,10 @@ void Generation::end_well() {
 }
 
 void Generation::end_badly(const Error& error) {
-  if (cancelled_) return cancel_now();
+  if (deadline_passed_) {
+    return fail_finally(
+        Error(Reason::kDeadline, "The request's deadline passed before its answer was complete."));
+  }
   if (error.reason != Reason::kWorkerDied) return fail_finally(error);
   // The stream broke; only the exit says why (L9). The lease is kept until then, so that nobody
   // else is sent to an instance that is about to be gone.

@@ -92,6 +92,8 @@ class Generation : public residency::ClaimObserver,
 
   // Core strand.
   std::unique_ptr<residency::Claim> claim_;
+  Timer deadline_timer_;  // while it runs on a worker
+  bool deadline_passed_ = false;
   residency::Lease lease_;
   bool over_ = false;
 

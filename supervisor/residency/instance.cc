@@ -37,6 +37,19 @@ std::int64_t milliseconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
 
+// Why a load began, as its event says.
+std::string cause_name(RequestClass request_class) {
+  switch (request_class) {
+    case RequestClass::kForeground:
+      return "request";
+    case RequestClass::kOperator:
+      return "operator";
+    case RequestClass::kIdle:
+      return "idle_work";
+  }
+  return "request";
+}
+
 std::int64_t signed_bytes(std::uint64_t bytes) {
   return static_cast<std::int64_t>(bytes);
 }
@@ -265,11 +278,10 @@ void Instance::arm_timer() {
 
 void Instance::announce_start() {
   if (std::exchange(start_announced_, true)) return;
-  environment_.events.emit_typed(events::LoadStarted{
-      .model = model_->name,
-      .instance = id_text_,
-      .pid = pid_,
-      .cause = request_class_ == RequestClass::kIdle ? "idle_work" : "request"});
+  environment_.events.emit_typed(events::LoadStarted{.model = model_->name,
+                                                     .instance = id_text_,
+                                                     .pid = pid_,
+                                                     .cause = cause_name(request_class_)});
 }
 
 void Instance::report_ready() {

@@ -108,7 +108,9 @@ core::Ticket Manager::acquire(const std::shared_ptr<const catalog::Model>& model
   waiter.model = model->name;
   waiter.request_class = request_class;
   waiter.since = now;
-  waiter.deadline = std::min(deadline, now + limits_.queue_timeout);
+  waiter.deadline = request_class == RequestClass::kOperator
+                        ? deadline
+                        : std::min(deadline, now + limits_.queue_timeout);
   waiter.observer = &observer;
 
   if (std::optional<Error> error = refusal(waiter, *model)) {
@@ -288,7 +290,7 @@ Lease Manager::grant(Instance& instance, const Waiter& waiter) {
   Lease::Impl::Place place;
   place.model = instance.model().name;
   place.instance = instance.machine().id();
-  place.client = waiter.request_class == RequestClass::kForeground;
+  place.client = waiter.request_class != RequestClass::kIdle;
   place.window = instance.ready().window;
   place.longest_token_bytes = instance.ready().longest_token_bytes;
   return Lease(std::make_unique<Lease::Impl>(environment_.clock, weak_from_this(),

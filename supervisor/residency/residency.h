@@ -79,7 +79,9 @@ class Claim {
   virtual ~Claim() = default;
 };
 
-enum class RequestClass : std::uint8_t { kForeground, kIdle };
+// Who asks. An operator's load waits until it is ready or failed, however long that takes; a
+// client's wait is bounded by Limits::queue_timeout (M19).
+enum class RequestClass : std::uint8_t { kForeground, kOperator, kIdle };
 
 // One instance, for people: what `berth ps` shows.
 struct InstanceSnapshot {

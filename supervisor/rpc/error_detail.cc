@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "common/text.h"
+
 namespace berth::rpc {
 namespace {
 
@@ -58,6 +60,10 @@ Reason reason_of_code(grpc::StatusCode code) {
   }
 }
 
+std::string cut(const std::string& text) {
+  return text.substr(0, utf8_prefix(text, kTrailerTextBytes));
+}
+
 }  // namespace
 
 v1::ErrorDetail to_proto(const Error& error, const std::string& request_id, Audience audience) {
@@ -101,7 +107,19 @@ Error from_proto(const v1::ErrorDetail& detail) {
 
 grpc::Status to_status(const Error& error) {
   const auto code = static_cast<grpc::StatusCode>(reason_info(error.reason).grpc_code);
-  return grpc::Status(code, error.message);
+  return {code, cut(error.message)};
+}
+
+std::string to_trailer(const v1::ErrorDetail& detail) {
+  v1::ErrorDetail brief = detail;
+  brief.set_message(cut(detail.message()));
+  if (brief.has_failure()) {
+    brief.mutable_failure()->set_reason(cut(detail.failure().reason()));
+    brief.mutable_failure()->clear_log_tail();
+    brief.mutable_failure()->clear_command();
+  }
+  for (std::string& name : *brief.mutable_suggestions()) name = cut(name);
+  return brief.SerializeAsString();
 }
 
 Error from_status(const grpc::Status& status, const std::string& trailer) {

@@ -9,6 +9,9 @@
 #include <optional>
 #include <utility>
 
+#include "berth/v1/error.pb.h"
+#include "supervisor/rpc/error_detail.h"
+
 namespace berth::rpc {
 
 // The server's end of a stream of `Message`s: a bounded queue with one write outstanding, a status
@@ -25,6 +28,8 @@ class EventWriter : public grpc::ServerWriteReactor<Message>,
   // takes the message, since what comes unasked (an end, a change of state) must not be lost.
   static constexpr std::size_t kRoom = 64;
   static constexpr std::size_t kResumeAt = 16;
+
+  explicit EventWriter(grpc::CallbackServerContext& context) : context_(context) {}
 
   void begin(std::shared_ptr<EventWriter> self) { self_ = std::move(self); }
 
@@ -66,13 +71,27 @@ class EventWriter : public grpc::ServerWriteReactor<Message>,
     if (queue_.empty()) finish();
   }
 
-  // For the start of a stream that fails: the last message and the status in one.
+  // The last message and the status in one.
   void end_with(Message message, grpc::Status status) {
     const std::lock_guard lock(mutex_);
     if (closed_ || last_) return;
-    queue_.push_back(std::move(message));
+    finish_with(std::move(message), std::move(status));
+  }
+
+  // As end_with() and end(), with the detail in the trailer. The context is gone once gRPC is done
+  // with the call, and that cannot be before Finish: so it is touched only here, under the lock.
+  void fail_with(Message message, const v1::ErrorDetail& detail, grpc::Status status) {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || last_) return;
+    context_.AddTrailingMetadata(kErrorTrailer, to_trailer(detail));
+    finish_with(std::move(message), std::move(status));
+  }
+  void fail(const v1::ErrorDetail& detail, grpc::Status status) {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || last_) return;
+    context_.AddTrailingMetadata(kErrorTrailer, to_trailer(detail));
     last_ = std::move(status);
-    write_next();
+    if (queue_.empty()) finish();
   }
 
  protected:
@@ -130,6 +149,11 @@ class EventWriter : public grpc::ServerWriteReactor<Message>,
   }
 
   // Under the lock.
+  void finish_with(Message message, grpc::Status status) {
+    queue_.push_back(std::move(message));
+    last_ = std::move(status);
+    write_next();
+  }
   void write_next() {
     if (writing_ || queue_.empty() || closed_ || finished_) return;
     writing_ = true;
@@ -148,6 +172,7 @@ class EventWriter : public grpc::ServerWriteReactor<Message>,
   }
   bool close() { return !std::exchange(closed_, true); }
 
+  grpc::CallbackServerContext& context_;
   std::mutex mutex_;
   std::deque<Message> queue_;  // the front is being written while writing_
   std::optional<grpc::Status> last_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "berth/v1/worker.grpc.pb.h"
+#include "supervisor/rpc/callback_threads.h"
 #include "supervisor/rpc/error_detail.h"
 #include "supervisor/rpc/worker_messages.h"
 
@@ -273,6 +274,10 @@ class GrpcWorkerClient : public WorkerClient {
 };
 
 }  // namespace
+
+GrpcWorkerConnector::GrpcWorkerConnector(Clock& clock) : clock_(clock) {
+  keep_callback_threads();
+}
 
 std::unique_ptr<WorkerClient> GrpcWorkerConnector::connect(const std::string& socket_path,
                                                            const std::string& instance_id,

@@ -13,7 +13,7 @@ namespace berth::rpc {
 // made here.
 class GrpcWorkerConnector : public WorkerConnector {
  public:
-  explicit GrpcWorkerConnector(Clock& clock) : clock_(clock) {}
+  explicit GrpcWorkerConnector(Clock& clock);
 
   std::unique_ptr<WorkerClient> connect(const std::string& socket_path,
                                         const std::string& instance_id,

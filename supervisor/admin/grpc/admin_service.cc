@@ -71,8 +71,8 @@ grpc::ServerUnaryReactor* AdminService::UnloadModel(grpc::CallbackServerContext*
                                                     v1::UnloadModelResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto end_badly = [context, reactor](const Error& error) {
-    context->AddTrailingMetadata(
-        rpc::kErrorTrailer, rpc::to_proto(error, {}, rpc::Audience::kAdmin).SerializeAsString());
+    context->AddTrailingMetadata(rpc::kErrorTrailer,
+                                 rpc::to_trailer(rpc::to_proto(error, {}, rpc::Audience::kAdmin)));
     reactor->Finish(rpc::to_status(error));
   };
   state_.services.clock.post(

@@ -19,13 +19,21 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
  public:
   LoadCall(grpc::CallbackServerContext& context, ServerState& state, v1::LoadModelRequest request,
            SteadyTime deadline)
-      : context_(context), state_(state), request_(std::move(request)), deadline_(deadline) {}
+      : EventWriter(context), state_(state), request_(std::move(request)), deadline_(deadline) {}
 
   void run(std::shared_ptr<LoadCall> self) {
     state_.services.clock.post([self = std::move(self)] { self->start(self); });
   }
 
   void on_claim_progress(const residency::ClaimProgress& progress) override {
+    if (request_.no_wait()) {
+      // Before that it may still be refused, or wait for something that drops it with its claim.
+      if (load_runs(progress)) {
+        end_with_state(/*ready=*/false);
+        drop();
+      }
+      return;
+    }
     v1::LoadEvent event;
     if (progress.queue_position) {
       *event.mutable_queued() = rpc::to_queued(*progress.queue_position, progress.eta);
@@ -37,10 +45,8 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
     });
   }
   void on_lease(residency::Lease lease) override {
-    v1::LoadEvent event;
-    if (const auto instance = snapshot()) *event.mutable_ready() = *instance;
+    end_with_state(/*ready=*/true);
     lease = {};
-    end_with(std::move(event), grpc::Status::OK);
     drop();
   }
   void on_claim_failed(Error error) override {
@@ -57,12 +63,13 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
     if (before == "ready" || before == "busy") return end_with_state(/*ready=*/true);
     if (gone_) return;
     self_ = self;
-    claim_ = state_.services.residency.acquire(*model, residency::RequestClass::kForeground,
+    claim_ = state_.services.residency.acquire(*model, residency::RequestClass::kOperator,
                                                deadline_, *this);
-    if (request_.no_wait()) {
-      end_with_state(/*ready=*/false);
-      drop();
-    }
+  }
+
+  // A process of this load exists, so that the load goes on without a claim (L5).
+  static bool load_runs(const residency::ClaimProgress& progress) {
+    return !progress.queue_position && progress.phase != "stopping" && progress.phase != "back_off";
   }
 
   void end_with_state(bool ready) {
@@ -75,10 +82,9 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
 
   void end_badly(const Error& error) {
     const v1::ErrorDetail detail = rpc::to_proto(error, {}, rpc::Audience::kAdmin);
-    context_.AddTrailingMetadata(rpc::kErrorTrailer, detail.SerializeAsString());
     v1::LoadEvent event;
     *event.mutable_error() = detail;
-    end_with(std::move(event), rpc::to_status(error));
+    fail_with(std::move(event), detail, rpc::to_status(error));
   }
 
   // The model's live instance; nothing where it has not got as far.
@@ -104,7 +110,6 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
     });
   }
 
-  grpc::CallbackServerContext& context_;
   ServerState& state_;
   const v1::LoadModelRequest request_;
   const SteadyTime deadline_;

@@ -22,7 +22,7 @@ constexpr auto kPollWithoutInotify = std::chrono::milliseconds(500);
 class ReadLogCall : public rpc::EventWriter<v1::LogChunk> {
  public:
   ReadLogCall(grpc::CallbackServerContext& context, ServerState& state, v1::ReadLogRequest request)
-      : context_(context), state_(state), request_(std::move(request)) {}
+      : EventWriter(context), state_(state), request_(std::move(request)) {}
 
   void run() {
     state_.services.clock.post([self = self()] {
@@ -87,12 +87,9 @@ class ReadLogCall : public rpc::EventWriter<v1::LogChunk> {
   }
 
   void end_badly(const Error& error) {
-    context_.AddTrailingMetadata(
-        rpc::kErrorTrailer, rpc::to_proto(error, {}, rpc::Audience::kAdmin).SerializeAsString());
-    end(rpc::to_status(error));
+    fail(rpc::to_proto(error, {}, rpc::Audience::kAdmin), rpc::to_status(error));
   }
 
-  grpc::CallbackServerContext& context_;
   ServerState& state_;
   const v1::ReadLogRequest request_;
   std::string path_;

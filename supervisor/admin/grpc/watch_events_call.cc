@@ -12,31 +12,35 @@ namespace berth::admin {
 namespace {
 
 constexpr std::size_t kLastEvents = 200;
-constexpr std::size_t kMostEvents = 50'000;
+constexpr std::size_t kMostEvents = 5'000;
 // A watcher that is this far behind is told so and dropped: it can ask again with `since`.
-constexpr std::size_t kMostUnread = 10'000;
+constexpr std::size_t kMostUnread = 20'000;
 
 // First what the store kept, then what the hub kept beyond that, then what happens.
 class WatchEventsCall : public rpc::EventWriter<v1::Event> {
  public:
-  WatchEventsCall(ServerState& state, v1::WatchEventsRequest request)
-      : state_(state), request_(std::move(request)) {}
+  WatchEventsCall(grpc::CallbackServerContext& context, ServerState& state,
+                  v1::WatchEventsRequest request)
+      : EventWriter(context), state_(state), request_(std::move(request)) {}
 
   void run(const std::shared_ptr<WatchEventsCall>& self) {
     const bool last_only = request_.since_unix_ms() == 0;
     const WallTime since{std::chrono::milliseconds(request_.since_unix_ms())};
     state_.services.clock.post([self, last_only, since] {
-      self->state_.store.events_since(since, self->request_.prefix(),
-                                      last_only ? kLastEvents : kMostEvents,
-                                      [self](Result<std::vector<store::StoredEvent>> kept) {
-                                        self->from_store(self, std::move(kept));
-                                      });
+      self->state_.store.events_since(
+          since, self->request_.prefix(), last_only ? kLastEvents : kMostEvents,
+          [self](Result<std::vector<store::StoredEvent>> kept) {
+            // Thousands of events are converted: not on the core strand.
+            auto events =
+                std::make_shared<Result<std::vector<store::StoredEvent>>>(std::move(kept));
+            self->state_.run_blocking([self, events] { self->from_store(self, *events); });
+          });
     });
   }
 
  private:
   void from_store(const std::shared_ptr<WatchEventsCall>& self,
-                  Result<std::vector<store::StoredEvent>> kept) {
+                  const Result<std::vector<store::StoredEvent>>& kept) {
     std::uint64_t last = 0;
     // Without a store there are still the events of this run.
     if (kept) {
@@ -86,10 +90,10 @@ class WatchEventsCall : public rpc::EventWriter<v1::Event> {
 
 }  // namespace
 
-grpc::ServerWriteReactor<v1::Event>* start_watch_events(grpc::CallbackServerContext& /*context*/,
+grpc::ServerWriteReactor<v1::Event>* start_watch_events(grpc::CallbackServerContext& context,
                                                         ServerState& state,
                                                         const v1::WatchEventsRequest& request) {
-  const auto call = std::make_shared<WatchEventsCall>(state, request);
+  const auto call = std::make_shared<WatchEventsCall>(context, state, request);
   call->begin(call);
   call->run(call);
   return call.get();

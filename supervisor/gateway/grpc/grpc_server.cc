@@ -1,17 +1,13 @@
 #include "supervisor/gateway/grpc/grpc_server.h"
 
 #include <grpcpp/grpcpp.h>
-#include <sys/stat.h>
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
 #include <limits>
 #include <utility>
 
 namespace berth::gateway {
 namespace {
-
-constexpr mode_t kSocketMode = 0660;
 
 class RealServer : public GrpcServer {
  public:
@@ -46,14 +42,9 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::listen(
   for (grpc::Service* service : services) builder.RegisterService(service);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   for (std::size_t i = 0; i < options.sockets.size(); ++i) {
-    const std::string& path = options.sockets[i];
     if (!server || bound[i] == 0) {
-      return fail(Reason::kInternal,
-                  "gRPC cannot listen on " + path + ". Check that its directory can be written.");
-    }
-    if (::chmod(path.c_str(), kSocketMode) != 0) {
-      return fail(Reason::kInternal,
-                  "The mode of " + path + " cannot be set: " + std::strerror(errno) + ".");
+      return fail(Reason::kInternal, "gRPC cannot listen on " + options.sockets[i] +
+                                         ". Check that its directory can be written.");
     }
   }
   return std::make_unique<RealServer>(std::move(server));

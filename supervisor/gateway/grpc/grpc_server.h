@@ -19,8 +19,8 @@ struct GrpcOptions {
   std::uint64_t max_message_bytes = 64ULL << 20;
 };
 
-// The gRPC front on Unix sockets that only their owner and group may use (0660). Destroying it ends
-// every call.
+// The gRPC front on Unix sockets, which are made with the process's umask. Destroying it ends every
+// call.
 class GrpcServer {
  public:
   // The services must outlive the server. Errors: kInternal with the socket that cannot be used.

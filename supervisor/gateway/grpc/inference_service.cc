@@ -17,7 +17,7 @@ namespace {
 class GenerateCall : public rpc::EventWriter<v1::GenerateEvent>, public Responder {
  public:
   GenerateCall(grpc::CallbackServerContext& context, std::string request_id)
-      : context_(context), request_id_(std::move(request_id)) {}
+      : EventWriter(context), request_id_(std::move(request_id)) {}
 
   void run(std::shared_ptr<Generation> generation) {
     const std::lock_guard lock(generation_mutex_);
@@ -46,11 +46,10 @@ class GenerateCall : public rpc::EventWriter<v1::GenerateEvent>, public Responde
   }
   void on_failed(const Error& error) override {
     // Who reaches this socket is an admin until there are roles.
-    v1::ErrorDetail detail = rpc::to_proto(error, request_id_, rpc::Audience::kAdmin);
-    context_.AddTrailingMetadata(rpc::kErrorTrailer, detail.SerializeAsString());
+    const v1::ErrorDetail detail = rpc::to_proto(error, request_id_, rpc::Audience::kAdmin);
     v1::GenerateEvent event;
-    *event.mutable_error() = std::move(detail);
-    end_with(std::move(event), rpc::to_status(error));
+    *event.mutable_error() = detail;
+    fail_with(std::move(event), detail, rpc::to_status(error));
   }
 
  private:
@@ -72,7 +71,6 @@ class GenerateCall : public rpc::EventWriter<v1::GenerateEvent>, public Responde
     return generation_;
   }
 
-  grpc::CallbackServerContext& context_;
   const std::string request_id_;
   // The generation may have ended, and the client be gone, before run() has stored it.
   std::mutex generation_mutex_;

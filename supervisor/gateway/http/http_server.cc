@@ -56,9 +56,11 @@ Response refusal(const Request& request, Reason reason, std::string_view message
   Response response = plain(request, static_cast<http::status>(info.http_status), "");
   response.set(http::field::content_type, "application/json");
   if (info.retry == Retry::kNever) response.set("x-should-retry", "false");
-  response.body() = R"({"error":{"message":")" + std::string(message) +
-                    R"(","type":"invalid_request_error","code":")" + std::string(info.name) +
-                    R"("}})" + "\n";
+  if (request.method() != http::verb::head) {
+    response.body() = R"({"error":{"message":")" + std::string(message) +
+                      R"(","type":"invalid_request_error","code":")" + std::string(info.name) +
+                      R"("}})" + "\n";
+  }
   response.prepare_payload();
   return response;
 }

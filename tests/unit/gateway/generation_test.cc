@@ -242,6 +242,38 @@ TEST_F(GenerationTest, AFullClientPausesAndGoesOn) {
   EXPECT_TRUE(client->finished);
 }
 
+TEST_F(GenerationTest, M19_ADeadlineEndsAnAnswerThatNobodyReads) {
+  world_.workers.set_script([](const std::string&) {
+    sim::WorkerScript script;
+    script.sequences = 1;
+    script.tokens.assign(50, "x");
+    return script;
+  });
+  const auto client = std::make_shared<Client>(5);
+  const auto generation = ask(client, "demo", 30s);
+  ASSERT_TRUE(world_.clock.run_until([&] { return client->tokens == 5; }, 20s));
+  world_.clock.advance(1min);
+  ASSERT_TRUE(client->failed) << "the place is held for ever";
+  EXPECT_EQ(client->failed->reason, Reason::kDeadline);
+
+  const auto next = std::make_shared<Client>();
+  ask(next);
+  ASSERT_TRUE(run(*next));
+  EXPECT_TRUE(next->finished);
+}
+
+TEST_F(GenerationTest, ACancelThatMeetsTheEndIsACancel) {
+  const auto client = std::make_shared<Client>();
+  const auto generation = ask(client);
+  ASSERT_TRUE(world_.clock.run_until([&] { return client->tokens == 4; }, 1min));
+  generation->cancel();
+  // The worker's end was on its way.
+  generation->on_end({});
+  world_.clock.settle();
+  EXPECT_EQ(world_.events.count("request.cancelled"), 1U);
+  EXPECT_EQ(world_.events.count("request.finished"), 0U);
+}
+
 TEST_F(GenerationTest, L29_AShutdownEndsWhatRuns) {
   world_.workers.set_script([](const std::string&) {
     sim::WorkerScript script;

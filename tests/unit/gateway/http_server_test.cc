@@ -100,6 +100,14 @@ TEST_F(HttpServerTest, WrongRequestsAreAnsweredAndHarmNobody) {
   EXPECT_TRUE(get("/livez").starts_with("HTTP/1.1 200 "));
 }
 
+TEST_F(HttpServerTest, ARefusedHeadHasNoBody) {
+  RawClient client(server_->address());
+  const std::string answer =
+      client.exchange("HEAD /nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 404 ")) << answer;
+  EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
+}
+
 TEST_F(HttpServerTest, AConnectionIsKept) {
   RawClient client(server_->address());
   const std::string answer = client.exchange(

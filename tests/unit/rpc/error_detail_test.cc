@@ -45,6 +45,23 @@ TEST(ErrorDetail, T1_AnErrorKeepsItsCauseOnTheWire) {
   EXPECT_EQ(back.extras->holder->state, "loading");
 }
 
+TEST(ErrorDetail, ATrailerIsShortWhateverTheErrorHolds) {
+  FailureEvidence failure;
+  failure.reason = std::string(5000, 'r');
+  failure.log_tail.assign(20, std::string(300, 'l'));
+  failure.command.assign(30, "/a/long/path/to/something");
+  ErrorExtras extras;
+  extras.failure = failure;
+  extras.suggestions.assign(3, std::string(2000, 'n'));
+  const Error error(Reason::kLoadFailed, std::string(9000, 'm'), extras);
+  const v1::ErrorDetail detail = to_proto(error, "r-1", Audience::kAdmin);
+  const std::string trailer = to_trailer(detail);
+  EXPECT_LT(trailer.size(), 4096U);
+  EXPECT_LE(to_status(error).error_message().size(), kTrailerTextBytes);
+  EXPECT_EQ(from_status(to_status(error), trailer).reason, Reason::kLoadFailed);
+  EXPECT_EQ(detail.failure().log_tail_size(), 20) << "the event has it all";
+}
+
 TEST(ErrorDetail, LogAndCommandAreForAdmins) {
   const v1::ErrorDetail detail = to_proto(whole(), "", Audience::kClient);
   EXPECT_EQ(detail.failure().log_tail_size(), 0);
