@@ -153,7 +153,8 @@ class LoadObserver {
 
   virtual void on_progress(const LoadProgress& progress) = 0;
   // The vocabulary of `engine` and the texts of its facts can be used from now on; it has no
-  // context yet.
+  // context yet. They are read by other threads from then on, so the engine must outlive the
+  // process also where the load fails after this.
   virtual void on_vocabulary(const Engine& engine) = 0;
   // Whether to give up.
   [[nodiscard]] virtual bool cancelled() const = 0;

@@ -4,17 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <cerrno>
+#include <charconv>
 #include <climits>
-#include <cmath>
-#include <cstring>
+#include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <limits>
-#include <mutex>
+#include <new>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -87,7 +85,8 @@ std::uint64_t model_file_bytes(const std::string& path) {
   if (path.size() <= kTail || path.compare(path.size() - kTail, 10, "-00001-of-") != 0) {
     return size(path);
   }
-  const int count = std::atoi(path.substr(path.size() - 10, 5).c_str());
+  int count = 0;
+  std::from_chars(path.data() + path.size() - 10, path.data() + path.size() - 5, count);
   const auto prefix = path.substr(0, path.size() - kTail);
   std::uint64_t bytes = 0;
   for (int part = 0; part < count; ++part) {
@@ -430,7 +429,10 @@ tl::expected<std::unique_ptr<Engine>, LoadFailure> load(const EngineSettings& se
         "permanent", "the model is of a kind (encoder or diffusion) that cannot be served yet"});
   }
 
-  auto engine = std::make_unique<LlamaEngine>(std::move(model));
+  // From on_vocabulary() on, another thread reads this engine for as long as the process lives. So
+  // no failure below, be it an exception, may destroy it: it is given up on purpose (the process
+  // ends after a failed load), and owned again only once it is complete.
+  auto* const engine = std::make_unique<LlamaEngine>(std::move(model)).release();
   observer.on_vocabulary(*engine);
   observer.on_progress(LoadProgress{"context"});
   if (!engine->make_context(settings)) {
@@ -443,7 +445,7 @@ tl::expected<std::unique_ptr<Engine>, LoadFailure> load(const EngineSettings& se
         LoadFailure{"permanent", "the model only embeds, which cannot be served yet"});
   }
   engine->set_memory(log.memory());
-  return engine;
+  return std::unique_ptr<Engine>(engine);
 }
 
 void append_json(std::string& out, std::string_view text) {
