@@ -21,11 +21,14 @@
 #include "worker/engine/best_logit.h"
 #include "worker/engine/build_id.h"
 #include "worker/engine/cores.h"
+#include "worker/engine/fixed_seed.h"
 #include "worker/engine/llama_log.h"
 #include "worker/engine/load_log.h"
 
 namespace berth::worker {
 namespace {
+
+static_assert(LLAMA_DEFAULT_SEED == kRandomSeed);
 
 constexpr std::uint32_t kAutoContextMax = 32768;
 constexpr std::uint32_t kMicroBatch = 512;  // more costs memory and gains nothing on processors
@@ -330,7 +333,7 @@ std::unique_ptr<Sampler> LlamaEngine::make_sampler(const SamplingSettings& setti
     llama_sampler_chain_add(chain.get(), llama_sampler_init_top_p(settings.top_p, 1));
   }
   llama_sampler_chain_add(chain.get(), llama_sampler_init_temp(settings.temperature));
-  llama_sampler_chain_add(chain.get(), llama_sampler_init_dist(settings.seed));
+  llama_sampler_chain_add(chain.get(), llama_sampler_init_dist(fixed_seed(settings.seed)));
   return std::make_unique<LlamaSampler>(std::move(chain));
 }
 
