@@ -36,6 +36,7 @@ void ControlHub::tell_load_failed(v1::LoadFailed failed) {
   {
     const std::lock_guard lock(mutex_);
     failed_ = std::move(failed);
+    has_failed_ = true;
   }
   poke();
 }
@@ -75,6 +76,7 @@ bool ControlHub::attach(const std::shared_ptr<ControlStream>& stream) {
   stream_ = stream;
   has_progress_ = true;  // the first message of every stream
   has_ready_ = ready_message_.has_value();
+  has_failed_ = failed_.has_value();
   return true;
 }
 
@@ -94,9 +96,9 @@ std::optional<v1::ControlEvent> ControlHub::next(bool& closing) {
   } else if (has_ready_) {
     has_ready_ = false;
     *event.mutable_ready() = *ready_message_;
-  } else if (failed_) {
-    *event.mutable_load_failed() = std::move(*failed_);
-    failed_.reset();
+  } else if (has_failed_) {
+    has_failed_ = false;
+    *event.mutable_load_failed() = *failed_;
   } else if (heartbeat_) {
     *event.mutable_heartbeat() = *heartbeat_;
     heartbeat_.reset();

@@ -16,7 +16,8 @@ class ControlStream;
 
 // What the worker has to tell its supervisor, between those who know it and the one control stream.
 // Bounded by construction: of progress and heartbeats only the latest is kept; Ready, LoadFailed
-// and Drained are said once (Ready again on a new stream). Any thread. Outlives its streams.
+// and Drained are said once (Ready and LoadFailed again on a new stream). Any thread. Outlives its
+// streams.
 class ControlHub {
  public:
   struct Handlers {
@@ -63,7 +64,8 @@ class ControlHub {
   bool has_progress_ = true;
   std::optional<v1::Ready> ready_message_;  // once it is ready
   bool has_ready_ = false;
-  std::optional<v1::LoadFailed> failed_;
+  std::optional<v1::LoadFailed> failed_;  // once it has failed; kept, a stream may break
+  bool has_failed_ = false;
   std::optional<v1::Heartbeat> heartbeat_;
   bool drained_ = false;
   bool closed_ = false;

@@ -100,7 +100,7 @@ void ControlStream::OnWriteDone(bool ok) {
   {
     const std::lock_guard lock(mutex_);
     writing_ = false;
-    failure_sent = event_.has_load_failed();
+    failure_sent = ok && event_.has_load_failed();
     if (ok) send_next();
   }
   if (failure_sent) hub_.handlers().on_failure_sent();
