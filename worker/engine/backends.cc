@@ -79,6 +79,10 @@ std::vector<std::string> cpu_libraries(const std::string& directory) {
   return names;
 }
 
+std::string in_directory(std::string_view name) {
+  return std::string(kDirectory).append("/").append(name);
+}
+
 bool load(const std::string& path) {
   return ggml_backend_load(path.c_str()) != nullptr;
 }
@@ -89,15 +93,14 @@ Status load_cpu_backend() {
   if (kDirectory.empty() || ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) != nullptr) {
     return {};
   }
-  const std::string directory(kDirectory);
-  auto names = cpu_libraries(directory);
+  auto names = cpu_libraries(std::string(kDirectory));
   for (const auto& variant : kRanked) {
     const auto name = std::string(kPrefix).append(variant.name).append(kSuffix);
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) continue;
     names.erase(found);
     if (!cpu_has(variant.needs)) continue;
-    const auto path = directory + "/" + name;
+    const auto path = in_directory(name);
     Library library;
     if (score(path, library) > 0 && load(path)) return {};
   }
@@ -106,7 +109,7 @@ Status load_cpu_backend() {
   int best_score = 0;
   for (const auto& name : names) {
     Library library;
-    const auto path = directory + "/" + name;
+    const auto path = in_directory(name);
     const int found = score(path, library);
     if (found > best_score) {
       best_score = found;
@@ -114,9 +117,9 @@ Status load_cpu_backend() {
     }
   }
   if (!best.empty() && load(best)) return {};
-  if (load(directory + "/libggml-cpu.so")) return {};
+  if (load(in_directory("libggml-cpu.so"))) return {};
   return fail(Reason::kLoadFailed,
-              "No CPU backend of ggml in " + directory +
+              "No CPU backend of ggml in " + std::string(kDirectory) +
                   " runs on this processor. Run deploy/setup again, or rebuild berth against "
                   "another libllama.");
 }

@@ -5,11 +5,11 @@
 #include <chrono>
 #include <memory>
 #include <span>
-#include <thread>
 #include <utility>
 
 #include "common/fd.h"
 #include "tests/unit/worker/fake_engine.h"
+#include "worker/lanes/lane_runner.h"
 #include "worker/service/options.h"
 #include "worker/service/process_limits.h"
 #include "worker/service/serve.h"
@@ -32,7 +32,10 @@ tl::expected<std::unique_ptr<Engine>, LoadFailure> load_fake_engine(const Engine
   auto engine = std::make_unique<FakeEngine>(settings.sequences, settings.context);
   engine->mutable_facts().chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}";
   engine->never_ends = true;
-  engine->on_decode = [] { std::this_thread::sleep_for(kBatchTime); };
+  engine->on_decode = [] {  // computes, so to speak
+    for (const auto end = steady_now() + kBatchTime; steady_now() < end;) {
+    }
+  };
   observer.on_vocabulary(*engine);
   observer.on_progress(LoadProgress{"context"});
   return engine;
