@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "worker/service/listen_socket.h"
-#include "worker/template/chat_template.h"
+#include "worker/template/template_guard.h"
 
 namespace berth::worker {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 std::string read_template(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file || text.size() > ChatTemplate::kMaxTemplateBytes) text.clear();
+  if (!file || text.size() > TemplateBounds::kBytes) text.clear();
   return text;
 }
 
@@ -40,7 +40,7 @@ int serve(Options options, EngineLoader loader) {
     template_override = read_template(options.chat_template_file);
     if (template_override.empty()) {
       return complain("--chat-template " + options.chat_template_file +
-                          " cannot be read, is empty or longer than 1 MiB.",
+                          " cannot be read, is empty or longer than 256 KiB.",
                       kExitUsage);
     }
   }

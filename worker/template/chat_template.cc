@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/text.h"
+#include "worker/template/template_guard.h"
 
 namespace berth::worker {
 namespace {
@@ -124,11 +125,10 @@ ChatTemplate::~ChatTemplate() = default;
 
 Result<ChatTemplate> ChatTemplate::parse(const std::string& source, const std::string& bos,
                                          const std::string& eos) {
-  if (source.size() > kMaxTemplateBytes) {
-    return fail(Reason::kTemplateFailed, "The model's chat template is longer than 1 MiB.");
-  }
+  const auto guarded = guard_template(source);
+  if (!guarded) return fail(guarded.error());
   try {
-    return ChatTemplate(std::make_unique<Impl>(Impl{minja::chat_template(source, bos, eos)}));
+    return ChatTemplate(std::make_unique<Impl>(Impl{minja::chat_template(*guarded, bos, eos)}));
   } catch (const std::exception& problem) {
     return template_failed(problem.what());
   } catch (...) {

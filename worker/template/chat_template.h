@@ -11,17 +11,17 @@ namespace berth::worker {
 // A model's chat template (Jinja, by minja): messages in, the prompt's text out. Parsing costs
 // about a millisecond; a parsed template is used by one thread at a time. Templates come from model
 // files and messages from clients: neither is trusted, and no exception leaves this class. What it
-// does not bound is the time and memory of a hostile template; that is why rendering has a thread
-// of its own.
+// does not bound is the time and memory of a hostile template, nor how deep its macros call each
+// other; that is why rendering has a thread of its own. Calls need a large stack (kStackBytes).
 class ChatTemplate {
  public:
-  static constexpr std::size_t kMaxTemplateBytes = std::size_t{1} << 20U;
+  static constexpr std::size_t kStackBytes = std::size_t{64} << 20U;
   static constexpr std::size_t kMaxInputBytes = std::size_t{64} << 20U;
   static constexpr std::size_t kMaxOutputBytes = std::size_t{16} << 20U;
   static constexpr int kMaxDepth = 64;  // of arrays and objects within messages and tools
 
   // `bos` and `eos` are the texts of the model's tokens, empty where it has none.
-  // Errors: kTemplateFailed with what the parser says.
+  // Errors: kTemplateFailed with what the parser says, or which of TemplateBounds is passed.
   static Result<ChatTemplate> parse(const std::string& source, const std::string& bos,
                                     const std::string& eos);
 
