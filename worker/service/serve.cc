@@ -1,24 +1,38 @@
 #include "worker/service/serve.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
+#include <cerrno>
+#include <cstddef>
 #include <string>
 #include <utility>
 
+#include "common/fd.h"
 #include "worker/service/listen_socket.h"
 #include "worker/template/template_guard.h"
 
 namespace berth::worker {
 namespace {
 
-// An empty text where the file cannot be used.
+// An empty text where the file cannot be used. Whatever the path names: it neither waits nor reads
+// more than a template may have.
 std::string read_template(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file || text.size() > TemplateBounds::kBytes) text.clear();
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  std::string text(TemplateBounds::kBytes + 1, '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const auto count = ::read(file.get(), text.data() + size, text.size() - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return {};
+    if (count == 0) break;
+    size += static_cast<std::size_t>(count);
+  }
+  if (size > TemplateBounds::kBytes) return {};
+  text.resize(size);
   return text;
 }
 
@@ -40,7 +54,8 @@ int serve(Options options, EngineLoader loader) {
     template_override = read_template(options.chat_template_file);
     if (template_override.empty()) {
       return complain("--chat-template " + options.chat_template_file +
-                          " cannot be read, is empty or longer than 256 KiB.",
+                          " cannot be read, is no regular file, is empty or longer than "
+                          "256 KiB.",
                       kExitUsage);
     }
   }

@@ -195,6 +195,21 @@ TEST(Life, WrongUseIsExplained) {
   EXPECT_THAT(worker.log(), HasSubstr("--sequences"));
 }
 
+TEST(Life, TemplateThatIsNoFileOfTemplateSizeIsWrongUse) {
+  std::string pattern = "/tmp/berth-XXXXXX";
+  const std::string directory = ::mkdtemp(pattern.data());
+  const auto fifo = directory + "/fifo";
+  const auto longer = directory + "/longer";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  std::ofstream(longer) << std::string((256U << 10U) + 1, 'x');
+  for (const auto& path : {fifo, longer, directory, std::string("/dev/zero")}) {
+    WorkerProcess worker({tinychat(), {"--chat-template", path}});
+    EXPECT_EQ(worker.wait_exit().code, 2) << path;
+    EXPECT_THAT(worker.log(), HasSubstr("--chat-template " + path));
+  }
+  std::filesystem::remove_all(directory);
+}
+
 TEST(Life, FullDiskForTheLogIsNoReasonToStop) {
   WorkerProcess worker({tinychat(), {"--context", "512"}, "", "/dev/full"});
   ready(worker);
