@@ -36,6 +36,35 @@ TEST_F(DemoTest, MakesTheFoldersAndKeepsWhatIsThere) {
   EXPECT_EQ(line, "mine");
 }
 
+TEST_F(DemoTest, AFolderThatOthersMayWriteIsRefused) {
+  ASSERT_TRUE(prepare_demo(root_.string()));
+  fs::permissions(root_ / "models", fs::perms::others_write, fs::perm_options::add);
+  const Status status = prepare_demo(root_.string());
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find((root_ / "models").string()), std::string::npos)
+      << status.error().message;
+}
+
+TEST_F(DemoTest, LinksAreNotWrittenThrough) {
+  const fs::path dir = root_ / "demo";
+  fs::create_directory(dir);
+  fs::permissions(dir, fs::perms::owner_all);
+  fs::create_symlink(root_ / "elsewhere", dir / "berth.toml");
+  ASSERT_TRUE(prepare_demo(dir.string()));
+  EXPECT_FALSE(fs::exists(root_ / "elsewhere"));
+  EXPECT_TRUE(fs::is_symlink(dir / "berth.toml"));
+}
+
+TEST_F(DemoTest, FilesArePrivateAndNothingIsLeftBeside) {
+  ASSERT_TRUE(prepare_demo(root_.string()));
+  EXPECT_EQ(fs::status(root_ / "berth.toml").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  for (const auto& file : fs::directory_iterator(root_ / "models")) {
+    EXPECT_EQ(file.path().filename(), "demo.gguf");
+    EXPECT_EQ(file.status().permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  }
+}
+
 TEST_F(DemoTest, AFileInTheWayIsNamed) {
   std::ofstream(root_ / "file") << "x";
   const Status status = prepare_demo((root_ / "file").string());
