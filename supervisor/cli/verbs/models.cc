@@ -45,12 +45,13 @@ ExitCode run_models(Context& context) {
                {"STATE"},
                {"PROBLEM"}});
   for (const v1::Model& model : reply->models()) {
+    const bool served = model.problem().empty() && model.context() > 0;
     const bool known = model.parameters() > 0;
     table.add({{printable_line(model.name(), kNameBytes)},
                {model.file_bytes() > 0 ? format_bytes(model.file_bytes()) : "-"},
                {known ? format_count(model.parameters()) : "-"},
                {model.quantization().empty() ? "-" : printable_line(model.quantization(), 32)},
-               {model.context() > 0 ? std::to_string(model.context()) : "-"},
+               {served ? std::to_string(model.context()) : "-"},
                {model.can_chat() ? "yes" : "no"},
                {shown_state(model), style_of(model)},
                {printable_line(model.problem(), kProblemBytes), Style::kBad}});

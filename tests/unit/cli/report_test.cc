@@ -22,6 +22,7 @@ TEST(Report, T1_FailureHasClassSignalLogAndRecord) {
   v1::Failure& failure = *detail.mutable_failure();
   failure.set_id("0190-record");
   failure.set_class_("crash");
+  failure.set_instance_id("0190-instance");
   failure.set_reason("it crashed");
   failure.set_signal("SIGSEGV");
   failure.set_since_unix_ms(1'800'000'000'000 - 12'000);
@@ -41,6 +42,16 @@ TEST(Report, T1_FailureHasClassSignalLogAndRecord) {
             "    | line one[31m\n"
             "    | line two\n"
             "  'berth logs demo' shows the whole log\n");
+}
+
+TEST(Report, ALogIsOfferedOnlyWhereAWorkerRan) {
+  v1::ErrorDetail detail;
+  detail.set_reason("load_failed");
+  detail.set_message("model demo could not be loaded");
+  detail.mutable_failure()->set_class_("permanent");
+  EXPECT_EQ(to_text(report_refusal(detail, "demo", kNow), false),
+            "berth: model demo could not be loaded\n"
+            "  failure: permanent\n");
 }
 
 TEST(Report, TellsWhatStandsBehindARefusal) {

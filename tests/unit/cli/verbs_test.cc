@@ -50,6 +50,7 @@ TEST_F(VerbsTest, ModelsShowsATable) {
     v1::Model& broken = *reply.add_models();
     broken = test::model("broken", false);
     broken.set_problem("the file is truncated\x1b[31m");
+    broken.set_context(4096);  // what it would be served with
     return grpc::Status::OK;
   };
   ASSERT_EQ(program.run({"models"}), ExitCode::kOk);
@@ -271,6 +272,7 @@ TEST_F(VerbsTest, LoadThatFailsIsExitOneWithTheEvidence) {
     error.mutable_failure()->set_class_("permanent");
     error.mutable_failure()->set_reason("unknown model architecture: 'foo'");
     error.mutable_failure()->set_exit_code(1);
+    error.mutable_failure()->set_instance_id("0190-instance");
     error.mutable_failure()->add_log_tail("error loading model");
     v1::LoadEvent event;
     *event.mutable_error() = error;
