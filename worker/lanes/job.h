@@ -70,4 +70,11 @@ struct Job {
   std::shared_ptr<JobSink> sink;
 };
 
+// What ends a request whatever it is doing: that nobody wants it any more, or its deadline (none
+// where it has none).
+std::optional<JobEnd> reason_to_end(const JobSink& sink, const std::optional<SteadyTime>& deadline,
+                                    SteadyTime now);
+// What everything ends with that is not done when the worker stops.
+Error shutting_down();
+
 }  // namespace berth::worker

@@ -6,24 +6,6 @@
 #include <utility>
 
 namespace berth::worker {
-namespace {
-
-Error shutting_down() {
-  return {Reason::kShuttingDown, "The worker is being stopped; ask again."};
-}
-
-Error deadline_passed() {
-  return {Reason::kDeadline, "The request's deadline passed before its answer was complete."};
-}
-
-// What ends a job whatever it is doing, or nothing.
-std::optional<JobEnd> reason_to_end(const Job& job, SteadyTime now) {
-  if (job.sink->cancelled()) return JobCancelled{};
-  if (job.deadline && now >= *job.deadline) return deadline_passed();
-  return std::nullopt;
-}
-
-}  // namespace
 
 SteadyTime steady_now() {
   return SteadyTime(
@@ -130,7 +112,7 @@ void LaneRunner::run(Engine& engine) {
 
 void LaneRunner::sweep_queue(SteadyTime now, std::vector<Ended>& ended) {
   for (auto at = queue_.begin(); at != queue_.end();) {
-    if (auto end = reason_to_end(**at, now)) {
+    if (auto end = reason_to_end(*(*at)->sink, (*at)->deadline, now)) {
       ended.push_back(Ended{std::move(*at), std::move(*end)});
       at = queue_.erase(at);
     } else {
@@ -241,7 +223,8 @@ Lane* LaneRunner::best_lane(const std::vector<TokenId>& prompt) {
 void LaneRunner::sweep_lanes(SteadyTime now) {
   for (auto& lane : lanes_) {
     if (!lane.busy()) continue;
-    if (auto end = reason_to_end(lane.job(), now)) lane.end(std::move(*end));
+    if (auto end = reason_to_end(*lane.job().sink, lane.job().deadline, now))
+      lane.end(std::move(*end));
   }
 }
 

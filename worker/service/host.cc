@@ -165,6 +165,7 @@ int Host::finish(int status) {
   socket_.remove_name();
   cancel_load_ = true;
   runner_.stop();
+  preparer_.stop();
   const auto bound = steady_now() + kStopBound;
   while (state_ == State::kServing && !context_ended_ && steady_now() < bound) pause();
   hub_.close();

@@ -13,16 +13,19 @@ grpc::ServerBidiReactor<v1::ControlRequest, v1::ControlEvent>* WorkerService::Co
 grpc::ServerWriteReactor<v1::GenerateEvent>* WorkerService::Generate(
     grpc::CallbackServerContext* context, const v1::GenerateRequest* request) {
   ++open_generations_;
-  auto stream = GenerateStream::create(
-      *context, *request, hub_.instance_id(),
-      {.on_change = [this] { runner_.wake(); }, .on_done = [this] { --open_generations_; }});
-  auto* const reactor = stream.get();
+  const auto stream = GenerateStream::create(*context, *request, hub_.instance_id(),
+                                             {.on_change =
+                                                  [this] {
+                                                    preparer_.sweep();
+                                                    runner_.wake();
+                                                  },
+                                              .on_done = [this] { --open_generations_; }});
   if (hub_.ready()) {
-    preparer_.prepare(std::move(stream));
+    preparer_.prepare(stream);
   } else {
     stream->on_end(Error(Reason::kConflict, "The model is still being loaded."));
   }
-  return reactor;
+  return stream.get();  // it holds itself until gRPC is done with it
 }
 
 }  // namespace berth::worker

@@ -29,26 +29,83 @@ tl::unexpected<Error> template_failed(std::string_view what) {
               "The model's chat template failed: " + printable_line(what, kMessageBytes));
 }
 
+// Looks at a text of JSON before it takes memory: whether it is well-formed, how deep it is nested
+// and how many elements its outermost array has. (With a callback, Json::parse would take quadratic
+// time.)
+class Survey final : public nlohmann::json_sax<Json> {
+ public:
+  [[nodiscard]] bool too_deep() const { return depth_ > ChatTemplate::kMaxDepth; }
+  [[nodiscard]] std::size_t elements() const { return elements_; }
+  [[nodiscard]] const std::string& problem() const { return problem_; }  // empty: well-formed
+
+  bool null() override { return value(); }
+  bool boolean(bool /*value*/) override { return value(); }
+  bool number_integer(number_integer_t /*value*/) override { return value(); }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return value(); }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return value(); }
+  bool string(string_t& /*value*/) override { return value(); }
+  bool binary(binary_t& /*value*/) override { return value(); }
+  bool key(string_t& /*value*/) override { return true; }
+  bool start_object(std::size_t /*elements*/) override { return begin(); }
+  bool start_array(std::size_t /*elements*/) override { return begin(); }
+  bool end_object() override { return end(); }
+  bool end_array() override { return end(); }
+  bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
+                   const nlohmann::detail::exception& problem) override {
+    problem_ = problem.what();
+    return false;
+  }
+
+ private:
+  bool value() {
+    if (depth_ == 1) ++elements_;
+    return true;
+  }
+  bool begin() {
+    value();
+    ++depth_;
+    return !too_deep();
+  }
+  bool end() {
+    --depth_;
+    return true;
+  }
+
+  int depth_ = 0;
+  std::size_t elements_ = 0;
+  std::string problem_;
+};
+
 // Parses an array. Deep nesting is refused, because values are copied recursively later.
 Result<Json> parse_array(std::string_view text, std::string_view param, std::string_view what) {
   if (text.size() > ChatTemplate::kMaxInputBytes) {
-    return invalid(param, std::string(what) + " are longer than 64 MiB.");
+    return invalid(param, std::string(what) + " have " + std::to_string(text.size()) +
+                              " bytes; at most " + std::to_string(ChatTemplate::kMaxInputBytes) +
+                              " (16 MiB) are allowed.");
   }
-  bool too_deep = false;
-  const auto callback = [&too_deep](int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
-    too_deep = too_deep || depth > ChatTemplate::kMaxDepth;
-    return !too_deep;
-  };
+  Survey survey;
   Json array;
   try {
-    array = Json::parse(text.begin(), text.end(), callback);
+    if (Json::sax_parse(text.begin(), text.end(), &survey) &&
+        survey.elements() <= ChatTemplate::kMaxElements) {
+      array = Json::parse(text.begin(), text.end());
+    }
   } catch (const std::exception& problem) {
     return invalid(param, std::string(what) + " are not valid JSON: " +
                               printable_line(problem.what(), kMessageBytes));
   }
-  if (too_deep) {
+  if (survey.too_deep()) {
     return invalid(param, std::string(what) + " are nested deeper than " +
                               std::to_string(ChatTemplate::kMaxDepth) + " levels.");
+  }
+  if (!survey.problem().empty()) {
+    return invalid(param, std::string(what) + " are not valid JSON: " +
+                              printable_line(survey.problem(), kMessageBytes));
+  }
+  if (survey.elements() > ChatTemplate::kMaxElements) {
+    return invalid(param, std::string(what) + " are " + std::to_string(survey.elements()) +
+                              "; at most " + std::to_string(ChatTemplate::kMaxElements) +
+                              " are allowed.");
   }
   if (!array.is_array()) {
     return invalid(param, std::string(what) + " must be a JSON array, not " +

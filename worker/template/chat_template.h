@@ -16,7 +16,8 @@ namespace berth::worker {
 class ChatTemplate {
  public:
   static constexpr std::size_t kStackBytes = std::size_t{64} << 20U;
-  static constexpr std::size_t kMaxInputBytes = std::size_t{64} << 20U;
+  static constexpr std::size_t kMaxInputBytes = std::size_t{16} << 20U;
+  static constexpr std::size_t kMaxElements = 10000;  // messages, tools
   static constexpr std::size_t kMaxOutputBytes = std::size_t{16} << 20U;
   static constexpr int kMaxDepth = 64;  // of arrays and objects within messages and tools
 

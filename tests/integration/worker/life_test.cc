@@ -232,6 +232,93 @@ TEST(Life, L26_LimitsItself) {
   EXPECT_EQ(socket.st_mode & 0077U, 0U);
 }
 
+// A template that is never done with a certain message.
+class StuckTemplate : public testing::Test {
+ protected:
+  struct Call {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReader<v1::GenerateEvent>> reader;
+  };
+
+  StuckTemplate() {
+    std::string pattern = "/tmp/berth-XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+    const auto path = directory_ + "/template";
+    std::ofstream(path) << "{% if messages[0].content == 'stuck' %}"
+                           "{% for a in range(1000) %}{% for b in range(1000) %}"
+                           "{% for c in range(1000) %}{% for d in range(1000) %}"
+                           "{% endfor %}{% endfor %}{% endfor %}{% endfor %}{% endif %}x";
+    worker_ = std::make_unique<WorkerProcess>(
+        WorkerProcess::Setup{tinychat(), {"--context", "512", "--chat-template", path}});
+    ready(*worker_);
+  }
+  ~StuckTemplate() override { std::filesystem::remove_all(directory_); }
+
+  // How a request ends that waits for the template for a moment only.
+  std::string probe() {
+    auto request = greedy_chat("stuck");
+    request.set_deadline_ms(1);
+    const auto outcome = worker_->generate(request);
+    return outcome.error ? outcome.error->reason() : outcome.status.error_message();
+  }
+  // Until a probe ends so.
+  bool wait_for(const std::string& reason) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (std::chrono::steady_clock::now() < end) {
+      if (probe() == reason) return true;
+    }
+    return false;
+  }
+  // As many requests as may wait, and the one that is being rendered.
+  void fill() {
+    for (int i = 0; i < 257; ++i) {
+      auto& call = *calls_.emplace_back(std::make_unique<Call>());
+      call.context.set_deadline(std::chrono::system_clock::now() + kPatience);
+      call.reader = worker_->stub().Generate(&call.context, greedy_chat("stuck"));
+    }
+    ASSERT_TRUE(wait_for("queue_full"));
+  }
+
+  std::string directory_;
+  std::unique_ptr<WorkerProcess> worker_;
+  std::vector<std::unique_ptr<Call>> calls_;
+};
+
+TEST_F(StuckTemplate, DeadlinesHoldAndPromptsDoNotWait) {
+  EXPECT_EQ(probe(), "deadline");  // of the one that is being rendered
+  EXPECT_EQ(probe(), "deadline");  // of one that waits
+  auto request = greedy_prompt("Once upon a time");
+  request.set_max_tokens(2);
+  EXPECT_TRUE(worker_->generate(request).status.ok());
+}
+
+TEST_F(StuckTemplate, CancelledRequestsLeaveTheQueue) {
+  fill();
+  for (const auto& call : calls_) call->context.TryCancel();
+  EXPECT_TRUE(wait_for("deadline"));
+  for (const auto& call : calls_) {
+    v1::GenerateEvent event;
+    while (call->reader->Read(&event)) {
+    }
+    call->reader->Finish();
+  }
+}
+
+TEST_F(StuckTemplate, SigtermEndsWhatWaitsWithAReason) {
+  fill();
+  worker_->signal(SIGTERM);
+  int told = 0;
+  for (const auto& call : calls_) {
+    v1::GenerateEvent event;
+    while (call->reader->Read(&event)) {
+      if (event.error().reason() == "shutting_down") ++told;
+    }
+    call->reader->Finish();
+  }
+  EXPECT_GT(told, 0);
+  EXPECT_EQ(worker_->wait_exit().code, 0);
+}
+
 // A load that never ends: libllama waits for somebody who writes to a FIFO.
 class EndlessLoad : public testing::Test {
  protected:

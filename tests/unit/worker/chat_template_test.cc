@@ -76,6 +76,22 @@ TEST(ChatTemplate, RefusesDeepNesting) {
               HasSubstr("nested deeper"));
 }
 
+TEST(ChatTemplate, BoundsMessagesWithBothNumbers) {
+  const auto messages = [](int count) {
+    std::string json = "[";
+    for (int i = 0; i < count; ++i) json += R"({"role":"user","content":["x"]},)";
+    json.back() = ']';
+    return json;
+  };
+  EXPECT_THAT(problem(messages(10001)),
+              HasSubstr("The messages are 10001; at most 10000 are allowed"));
+  EXPECT_THAT(problem(messages(10000)), HasSubstr("content[0] must be an object"));
+  EXPECT_THAT(problem(std::string((16U << 20U) + 1, ' ')),
+              HasSubstr("have 16777217 bytes; at most 16777216"));
+  EXPECT_THAT(problem(R"([{"role":"user","content":"x"}])", "[" + std::string(20000, '1')),
+              HasSubstr("The tools are not valid JSON"));
+}
+
 TEST(ChatTemplate, SaysWhatTheTemplateSays) {
   auto parsed = ChatTemplate::parse(
       "{% if messages|length > 1 %}{{ raise_exception('only one message, please') }}{% endif %}"
