@@ -157,6 +157,16 @@ Answer ask(Context& context, const v1::GenerateRequest& request, bool verbose) {
   return view.finish(std::move(reply), caught);
 }
 
+Answer ask_alone(Context& context, const v1::GenerateRequest& request, bool verbose) {
+  if (auto client = context.client(); !client) {
+    Answer answer;
+    answer.error = client.error();
+    return answer;
+  }
+  context.environment().interrupts.take_over(Interrupts::Again::kEndsProgram);
+  return ask(context, request, verbose);
+}
+
 ExitCode end_of(Context& context, const v1::GenerateRequest& request, const Answer& answer,
                 bool verbose) {
   if (answer.error) return context.fail(*answer.error, request.model());

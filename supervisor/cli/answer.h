@@ -22,6 +22,10 @@ struct Answer {
 // Errors are returned, not told.
 Answer ask(Context& context, const v1::GenerateRequest& request, bool verbose);
 
+// The same for a single question: signals are taken over when the daemon is there, and a second one
+// ends the program.
+Answer ask_alone(Context& context, const v1::GenerateRequest& request, bool verbose);
+
 // Tells what is left to tell of the answer to a single question, and how the program ends.
 ExitCode end_of(Context& context, const v1::GenerateRequest& request, const Answer& answer,
                 bool verbose);

@@ -17,7 +17,7 @@ enum class ExitCode : int {
   kNo = 1,             // the answer is no: failed, refused
   kUsage = 2,          // the command line or an argument is wrong
   kUnreachable = 3,    // the daemon cannot be reached
-  kInterrupted = 130,  // Ctrl-C ended what was asked for
+  kInterrupted = 130,  // a signal ended what was asked for
 };
 
 // One of the program's two output streams. One thread.

@@ -1,9 +1,10 @@
 #include "supervisor/cli/interrupts.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,17 +17,28 @@
 namespace berth::cli {
 namespace {
 
-// Without those that whoever started this program has switched off (nohup, a shell's `&`): they
-// stay so.
-sigset_t watched_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH}) {
-    struct sigaction action {};
-    ::sigaction(signal, nullptr, &action);
-    if (action.sa_handler != SIG_IGN) sigaddset(&set, signal);
+// What the handler needs. Set once, before the handler is.
+int pipe_to_write = -1;
+bool has_terminal = false;
+termios terminal_before{};
+std::atomic_flag terminating = ATOMIC_FLAG_INIT;
+
+// Runs on any thread, also where all others are blocked: async-signal-safe calls only.
+void on_signal(int signal) {
+  const int error = errno;
+  const bool terminates = signal == SIGTERM || signal == SIGHUP;
+  if (terminates && terminating.test_and_set()) {
+    // Whoever was to leave for the first one does not come to it.
+    std::signal(SIGTTOU, SIG_IGN);
+    if (has_terminal) ::tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
+    std::signal(signal, SIG_DFL);
+    ::kill(::getpid(), signal);
+  } else {
+    const char number = static_cast<char>(signal);
+    // A full pipe holds enough of them already.
+    static_cast<void>(!::write(pipe_to_write, &number, 1));
   }
-  return set;
+  errno = error;
 }
 
 }  // namespace
@@ -34,15 +46,27 @@ sigset_t watched_signals() {
 void SignalInterrupts::take_over(Again again) {
   again_ = again;
   if (signals_) return;
-  const sigset_t set = watched_signals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
+  signals_.reset(ends[0]);
+  pipe_to_write = ends[1];
+  has_terminal = ::tcgetattr(STDIN_FILENO, &terminal_before) == 0;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH}) {
+    struct sigaction action {};
+    ::sigaction(signal, nullptr, &action);
+    // What whoever started this program has switched off (nohup, a shell's `&`) stays so.
+    if (action.sa_handler == SIG_IGN) continue;
+    action = {};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    ::sigaction(signal, &action, nullptr);
+  }
 }
 
 std::optional<int> SignalInterrupts::next() {
-  signalfd_siginfo info{};
-  if (::read(signals_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
-  return static_cast<int>(info.ssi_signo);
+  char number = 0;
+  if (::read(signals_.get(), &number, 1) != 1) return std::nullopt;
+  return number;
 }
 
 Caught SignalInterrupts::during(const std::function<void(const std::stop_token&)>& work) {
@@ -70,8 +94,10 @@ Caught SignalInterrupts::during(const std::function<void(const std::stop_token&)
       if (caught != Caught::kNone && again_ == Again::kEndsProgram) end_by_signal(*signal);
       if (*signal != SIGINT) {
         caught = Caught::kTerminate;
+        caught_signal_ = *signal;
       } else if (caught == Caught::kNone) {
         caught = Caught::kInterrupt;
+        caught_signal_ = *signal;
       }
       source.request_stop();
     }

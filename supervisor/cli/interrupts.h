@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -27,8 +29,9 @@ class Interrupts {
   Interrupts& operator=(const Interrupts&) = delete;
   virtual ~Interrupts() = default;
 
-  // From now on signals end the work that is in progress and no more the program. To be called
-  // before the program starts threads.
+  // From now on signals end the work that is in progress and no more the program; but a second
+  // SIGTERM or SIGHUP ends it at any time. To be called when nothing is waited for that they should
+  // end, such as a connection.
   virtual void take_over(Again again) = 0;
 
   // Does `work` on this thread; a signal stops its token. Returns the first signal that came.
@@ -40,7 +43,8 @@ class Interrupts {
   virtual std::optional<int> next() = 0;
 };
 
-// The process's own signals, by a signalfd. At most one of it.
+// The process's own signals, whatever threads it has: handlers that write to a pipe. At most one of
+// it, which lives as long as the process.
 class SignalInterrupts : public Interrupts {
  public:
   void take_over(Again again) override;
@@ -48,9 +52,13 @@ class SignalInterrupts : public Interrupts {
   [[nodiscard]] int fd() const override { return signals_.get(); }
   std::optional<int> next() override;
 
+  // The signal that during() caught last; SIGINT where it caught none.
+  [[nodiscard]] int caught_signal() const { return caught_signal_; }
+
  private:
-  UniqueFd signals_;
+  UniqueFd signals_;  // the pipe's end to read
   Again again_ = Again::kEndsProgram;
+  std::atomic<int> caught_signal_{SIGINT};
 };
 
 // Ends this process as the signal would have, had nobody taken it over.

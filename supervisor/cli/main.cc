@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
     err.write("berth: internal error: " + std::string(problem.what()) + "\n");
   }
   if (code == static_cast<int>(berth::cli::ExitCode::kInterrupted)) {
-    berth::cli::end_by_signal(SIGINT);
+    berth::cli::end_by_signal(interrupts.caught_signal());
   }
   // Without the destructors of the RPC library, which wait for its threads: nothing is left to do.
   std::_Exit(code);

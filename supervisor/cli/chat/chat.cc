@@ -66,14 +66,13 @@ std::optional<ExitCode> check_model(Context& context, const std::string& name) {
 }
 
 ExitCode ask_once(Context& context, const ChatOptions& options, std::string prompt) {
-  context.environment().interrupts.take_over(Interrupts::Again::kEndsProgram);
   Conversation conversation;
   conversation.set_system(options.system);
   if (auto added = conversation.add({"user", std::move(prompt)}); !added) {
     return context.usage(added.error().message);
   }
   const auto request = chat_request(options.model, conversation, options.sampling);
-  const Answer answer = ask(context, request, options.verbose);
+  const Answer answer = ask_alone(context, request, options.verbose);
   return end_of(context, request, answer, options.verbose);
 }
 
@@ -91,8 +90,8 @@ ExitCode run_chat(Context& context, const ChatOptions& options) {
   if (context.json()) {
     return context.usage("--json needs a PROMPT: a chat on the terminal is no JSON");
   }
-  environment.interrupts.take_over(Interrupts::Again::kIsIgnored);
   if (const auto end = check_model(context, options.model)) return *end;
+  environment.interrupts.take_over(Interrupts::Again::kIsIgnored);
   HistoryFile history(history_path(environment));
   LineEditor editor(environment, history);
   const ExitCode code = Chat(context, options, editor).run();

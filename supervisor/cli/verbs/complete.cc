@@ -6,16 +6,14 @@
 namespace berth::cli {
 
 ExitCode run_complete(Context& context, const CompleteOptions& options) {
-  Environment& environment = context.environment();
-  const auto prompt = prompt_text(environment, options.prompt);
+  const auto prompt = prompt_text(context.environment(), options.prompt);
   if (!prompt) return context.usage(prompt.error().message);
-  environment.interrupts.take_over(Interrupts::Again::kEndsProgram);
 
   v1::GenerateRequest request;
   request.set_model(options.model);
   request.set_prompt(*prompt);
   set_sampling(request, options.sampling);
-  const Answer answer = ask(context, request, options.verbose);
+  const Answer answer = ask_alone(context, request, options.verbose);
   return end_of(context, request, answer, options.verbose);
 }
 

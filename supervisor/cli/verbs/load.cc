@@ -25,9 +25,9 @@ std::string describe(const v1::Instance& instance) {
 
 ExitCode run_load(Context& context, const LoadOptions& options) {
   Environment& environment = context.environment();
-  environment.interrupts.take_over(Interrupts::Again::kEndsProgram);
   auto client = context.client();
   if (!client) return context.fail(client.error());
+  environment.interrupts.take_over(Interrupts::Again::kEndsProgram);
 
   v1::LoadModelRequest request;
   request.set_model(options.model);

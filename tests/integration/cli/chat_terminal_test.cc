@@ -84,6 +84,12 @@ class TerminalTest : public testing::Test {
     EXPECT_TRUE(WIFEXITED(*status)) << *status;
     EXPECT_EQ(WEXITSTATUS(*status), 0) << terminal.screen();
   }
+  static void expect_signal(PseudoTerminal& terminal, int signal) {
+    const auto status = terminal.wait_end();
+    ASSERT_TRUE(status) << terminal.screen();
+    EXPECT_TRUE(WIFSIGNALED(*status)) << *status << terminal.screen();
+    EXPECT_EQ(WTERMSIG(*status), signal);
+  }
   [[nodiscard]] std::string history() const {
     std::ifstream file(home_.path() + "/.local/state/berth/history");
     std::ostringstream text;
@@ -262,6 +268,64 @@ TEST_F(TerminalTest, TerminateInAnAnswerEndsTheProgramAndTheWork) {
   EXPECT_TRUE(wait_cancelled());
 }
 
+TEST_F(TerminalTest, ASecondTerminateEndsAChatThatCannotWrite) {
+  PseudoTerminal terminal = start({"chat", "demo"});
+  ASSERT_TRUE(terminal.wait_for(">>> "));
+  terminal.type("slow\r");
+  ASSERT_TRUE(terminal.wait_for("slowly"));
+  terminal.hold_output();
+  terminal.signal(SIGTERM);
+  EXPECT_TRUE(wait_cancelled());
+  terminal.signal(SIGTERM);
+  expect_signal(terminal, SIGTERM);
+  EXPECT_TRUE(terminal.cooked());
+}
+
+TEST_F(TerminalTest, ASecondHangUpAtThePromptRestoresTheTerminal) {
+  PseudoTerminal terminal = start({"chat", "demo"});
+  ASSERT_TRUE(terminal.wait_for(">>> "));
+  EXPECT_FALSE(terminal.cooked());
+  terminal.hold_output();
+  terminal.signal(SIGTERM);
+  terminal.signal(SIGHUP);
+  // Where both wait, the kernel says which one is the second.
+  const auto status = terminal.wait_end();
+  ASSERT_TRUE(status) << terminal.screen();
+  ASSERT_TRUE(WIFSIGNALED(*status)) << *status;
+  EXPECT_TRUE(WTERMSIG(*status) == SIGHUP || WTERMSIG(*status) == SIGTERM) << *status;
+  EXPECT_TRUE(terminal.cooked());
+}
+
+TEST_F(TerminalTest, SignalsEndAChatWhoseDaemonDoesNotAnswer) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int calls = 0;
+  daemon.list_models = [&](grpc::ServerContext& call, const v1::ListModelsRequest&,
+                           v1::ListModelsResponse&) {
+    {
+      const std::lock_guard lock(mutex);
+      ++calls;
+      changed.notify_all();
+    }
+    EXPECT_TRUE(test::wait_cancelled(call));
+    return grpc::Status::CANCELLED;
+  };
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const int before = calls;
+    PseudoTerminal terminal = start({"chat", "demo"});
+    {
+      std::unique_lock lock(mutex);
+      ASSERT_TRUE(changed.wait_for(lock, kGenerous, [&] { return calls > before; }));
+    }
+    if (signal == SIGINT) {
+      terminal.type(kCtrlC);
+    } else {
+      terminal.signal(signal);
+    }
+    expect_signal(terminal, signal);
+  }
+}
+
 TEST_F(TerminalTest, NarrowTerminalAndResizeAreSurvived) {
   PseudoTerminal terminal = start({"chat", "demo"}, {.rows = 5, .columns = 20});
   ASSERT_TRUE(terminal.wait_for(">>> "));
@@ -296,6 +360,35 @@ TEST_F(TerminalTest, CtrlCEndsACompletionAsASignalWould) {
   EXPECT_TRUE(WIFSIGNALED(*status));
   EXPECT_EQ(WTERMSIG(*status), SIGINT);
   EXPECT_NE(terminal.rest().find("\r\x1b[K"), std::string::npos) << "takes the bar away";
+}
+
+TEST_F(TerminalTest, ATerminatedCompletionEndsByThatSignal) {
+  daemon.generate = [](grpc::ServerContext& call, const v1::GenerateRequest&,
+                       grpc::ServerWriter<v1::GenerateEvent>& writer) {
+    writer.Write(test::loading("weights", 0.4F));
+    EXPECT_TRUE(test::wait_cancelled(call));
+    return grpc::Status::CANCELLED;
+  };
+  PseudoTerminal terminal = start({"complete", "demo", "x"});
+  ASSERT_TRUE(terminal.wait_for("demo: loading (weights)")) << terminal.screen();
+  terminal.signal(SIGTERM);
+  expect_signal(terminal, SIGTERM);
+}
+
+TEST_F(TerminalTest, ATerminatedLoadEndsByThatSignal) {
+  daemon.load = [](grpc::ServerContext& call, const v1::LoadModelRequest&,
+                   grpc::ServerWriter<v1::LoadEvent>& writer) {
+    v1::LoadEvent event;
+    event.mutable_loading()->set_phase("weights");
+    writer.Write(event);
+    EXPECT_TRUE(test::wait_cancelled(call));
+    return grpc::Status::CANCELLED;
+  };
+  PseudoTerminal terminal = start({"load", "demo"});
+  ASSERT_TRUE(terminal.wait_for("demo: loading (weights)")) << terminal.screen();
+  terminal.signal(SIGHUP);
+  ASSERT_TRUE(terminal.wait_for("the load of demo goes on")) << terminal.screen();
+  expect_signal(terminal, SIGHUP);
 }
 
 TEST_F(TerminalTest, CtrlCLeavesALoadRunning) {

@@ -123,6 +123,15 @@ void PseudoTerminal::signal(int number) const {
   ::kill(pid_, number);
 }
 
+void PseudoTerminal::hold_output() const {
+  std::array<char, 64> name{};
+  if (::ptsname_r(terminal_.get(), name.data(), name.size()) != 0) {
+    throw std::runtime_error("ptsname_r");
+  }
+  const UniqueFd other_end(::open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!other_end || ::tcflow(other_end.get(), TCOOFF) != 0) throw std::runtime_error("tcflow");
+}
+
 bool PseudoTerminal::cooked() const {
   termios modes{};
   if (::tcgetattr(terminal_.get(), &modes) != 0) return false;

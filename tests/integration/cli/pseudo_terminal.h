@@ -31,6 +31,8 @@ class PseudoTerminal {
   // Waits for the end of the program; its status as waitpid() gives it.
   std::optional<int> wait_end();
   void signal(int number) const;
+  // As Ctrl-S does: whoever writes to the terminal waits from now on.
+  void hold_output() const;
   [[nodiscard]] pid_t pid() const { return pid_; }
   // Whether lines are edited by the kernel and signals made by keys: a terminal as a shell
   // leaves it.
