@@ -164,7 +164,8 @@ class Daemon {
     Result<process::StateLock> lock = process::StateLock::acquire(server.state_dir);
     if (!lock) return fail(lock.error());
     lock_.emplace(*std::move(lock));
-    if (Status made = process::ensure_private_directory(server.run_dir, kPrivate); !made) return made;
+    if (Status made = process::ensure_private_directory(server.run_dir, kPrivate); !made)
+      return made;
     if (Status made = process::ensure_private_directory(worker_directory(server.run_dir), kPrivate);
         !made) {
       return made;
