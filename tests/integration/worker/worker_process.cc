@@ -55,6 +55,7 @@ WorkerProcess::WorkerProcess(Setup setup) : setup_(std::move(setup)) {
   }
   arguments.insert(arguments.begin(), setup_.wrapper.begin(), setup_.wrapper.end());
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
 

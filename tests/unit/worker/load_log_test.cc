@@ -10,7 +10,7 @@
 namespace berth::worker {
 namespace {
 
-LoadLog log_with_devices(std::vector<std::string> devices = {"CUDA0", "Vulkan0"}) {
+LoadLog log_with_devices(const std::vector<std::string>& devices = {"CUDA0", "Vulkan0"}) {
   return LoadLog([devices](std::string_view name) {
     return std::find(devices.begin(), devices.end(), name) != devices.end();
   });
@@ -28,19 +28,19 @@ TEST(LoadLog, L15_FaultsOfTheFileArePermanent) {
       "gguf_init_from_reader: invalid magic characters: 'tjgg', expected 'GGUF'",
       "gguf_init_from_reader: failed to read magic",
       "gguf_init_from_reader: failed to read key-value pairs",
-      "gguf_init_from_reader: this GGUF file is version 4 but this software only supports up to "
-      "version 3",
-      "gguf_init_from_reader: tensor 'token_embd.weight' has incorrect shape for a tensor and may "
-      "cause overflow errors",
-      "llama_model_load: error loading model: error loading model architecture: unknown model "
-      "architecture: 'kestrel4'",
+      ("gguf_init_from_reader: this GGUF file is version 4 but this software only supports up to "
+       "version 3"),
+      ("gguf_init_from_reader: tensor 'token_embd.weight' has incorrect shape for a tensor and may "
+       "cause overflow errors"),
+      ("llama_model_load: error loading model: error loading model architecture: unknown model "
+       "architecture: 'kestrel4'"),
       "llama_model_load: error loading model: unknown model architecture: 'kestrel4'",
-      "llama_model_load: error loading model: tensor 'blk.3.attn_qkv.weight' data is not within "
-      "the file bounds, model is corrupted or incomplete",
+      ("llama_model_load: error loading model: tensor 'blk.3.attn_qkv.weight' data is not within "
+       "the file bounds, model is corrupted or incomplete"),
       "llama_model_load: error loading model: missing tensor 'blk.0.ffn_down.weight'",
       "llama_model_load: error loading model: tensor 'blk.0.ffn_down.weight' not found",
-      "llama_model_load: error loading model: error loading model vocabulary: unknown "
-      "pre-tokenizer type: 'kestrel-bpe'",
+      ("llama_model_load: error loading model: error loading model vocabulary: unknown "
+       "pre-tokenizer type: 'kestrel-bpe'"),
   };
   for (const auto& cause : causes) {
     const auto failure =
@@ -53,8 +53,8 @@ TEST(LoadLog, L15_FaultsOfTheFileArePermanent) {
 TEST(LoadLog, L15_MemoryThatCannotBeHadIsResource) {
   const std::vector<std::string> causes = {
       "ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 137438953504",
-      "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 144817.04 MiB on device 0: "
-      "cudaMalloc failed: out of memory",
+      ("ggml_backend_cuda_buffer_type_alloc_buffer: allocating 144817.04 MiB on device 0: "
+       "cudaMalloc failed: out of memory"),
       "ggml_vulkan: Device memory allocation of size 4697620480 failed.",
       "llama_model_load: error loading model: unable to allocate Vulkan0 buffer",
       "llama_model_load: error loading model: mmap failed: Cannot allocate memory",
