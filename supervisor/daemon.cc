@@ -13,11 +13,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -114,6 +115,17 @@ std::vector<std::string> unix_sockets(const catalog::ServerConfig& server) {
     if (address.starts_with(kPrefix)) paths.push_back(address.substr(kPrefix.size()));
   }
   return paths;
+}
+
+// Sockets of workers that were killed with an earlier daemon. One that still listens is kept.
+void remove_dead_sockets(const std::string& directory) {
+  std::error_code failed;
+  for (std::filesystem::directory_iterator entry(directory, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    if (entry->path().extension() != ".sock") continue;
+    const Status removed = process::prepare_socket_path(entry->path().string());
+    static_cast<void>(removed);  // in use by a worker that cannot be killed
+  }
 }
 
 std::string join(const std::vector<std::string>& parts) {
@@ -269,7 +281,9 @@ class Daemon {
       for (const store::ProcessRecord& record : records) {
         leftovers.push_back({static_cast<pid_t>(record.pid), record.start_ticks, record.boot_id});
       }
-      clock_.post([this, records, ends = process::kill_leftovers(leftovers, kLeftoverWait)] {
+      auto ends = process::kill_leftovers(leftovers, kLeftoverWait);
+      remove_dead_sockets(worker_directory(config_->server.run_dir));
+      clock_.post([this, records, ends = std::move(ends)] {
         for (std::size_t i = 0; i < records.size(); ++i) {
           if (ends[i] == process::LeftoverEnd::kStuck) {
             events_->emit_typed(events::InstanceStuck{

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <map>
 #include <string>
 
 #include "common/version.h"
@@ -24,11 +23,10 @@ std::optional<DaemonOptions> parse_options(int argc, char** argv, int& exit_code
                  "Run wholly inside DIR with safe defaults and a small model; needs no root")
       ->type_name("DIR")
       ->excludes(config);
-  const std::map<std::string, LogFormat> formats{{"logfmt", LogFormat::kLogfmt},
-                                                 {"json", LogFormat::kJson}};
-  app.add_option("--log-format", options.log_format, "Form of the events on standard output")
-      ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case))
-      ->type_name("logfmt|json");
+  std::string log_format = "logfmt";
+  app.add_option("--log-format", log_format, "Form of the events on standard output")
+      ->check(CLI::IsMember({"logfmt", "json"}))
+      ->type_name("");
   app.footer(
       "Exit status: 0 stopped as told; 1 could not start or failed; 2 wrong use or configuration.\n"
       "Signals: SIGTERM and SIGINT finish the streams and stop (a second one ends them at once);\n"
@@ -39,6 +37,7 @@ std::optional<DaemonOptions> parse_options(int argc, char** argv, int& exit_code
     exit_code = app.exit(problem) == 0 ? 0 : 2;
     return std::nullopt;
   }
+  options.log_format = log_format == "json" ? LogFormat::kJson : LogFormat::kLogfmt;
   if (!options.demo_dir.empty()) {
     options.demo_dir = std::filesystem::absolute(options.demo_dir).lexically_normal().string();
     if (options.demo_dir.size() > 1 && options.demo_dir.ends_with('/')) options.demo_dir.pop_back();

@@ -30,6 +30,11 @@ struct ServerState {
   std::function<std::string()> state;
   std::function<std::vector<std::string>()> degraded;
   std::function<Duration()> loop_lag;
+
+  // The catalogue's name of a model that is in the catalogue, or that is resident though its file
+  // is gone: what `berth ps` shows can be unloaded, and its log read. Errors: kUnknownModel.
+  [[nodiscard]] Result<std::string> name_of(const std::string& name) const;
+
   // Proportional set size of a process, bytes; 0: unknown. Any thread; reads /proc.
   std::function<std::uint64_t(pid_t)> process_memory;
   process::OnReadable on_readable;

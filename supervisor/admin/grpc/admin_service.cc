@@ -77,10 +77,10 @@ grpc::ServerUnaryReactor* AdminService::UnloadModel(grpc::CallbackServerContext*
   };
   state_.services.clock.post(
       [this, reactor, response, end_badly, name = request->model(), force = request->force()] {
-        const auto model = state_.services.catalog()->find(name);
+        const Result<std::string> model = state_.name_of(name);
         if (!model) return end_badly(model.error());
         state_.services.residency.unload(
-            (*model)->name, force,
+            *model, force,
             [reactor, response, end_badly](const Result<residency::UnloadOutcome>& outcome) {
               if (!outcome) return end_badly(outcome.error());
               response->set_instance_id(outcome->instance_id);

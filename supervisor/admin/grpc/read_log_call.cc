@@ -26,9 +26,9 @@ class ReadLogCall : public rpc::EventWriter<v1::LogChunk> {
 
   void run() {
     state_.services.clock.post([self = self()] {
-      const auto model = self->state_.services.catalog()->find(self->request_.model());
+      const Result<std::string> model = self->state_.name_of(self->request_.model());
       if (!model) return self->end_badly(model.error());
-      self->path_ = process::log_path(self->state_.config->server.log_dir, (*model)->name);
+      self->path_ = process::log_path(self->state_.config->server.log_dir, *model);
       self->state_.run_blocking([self] { self->open(); });
     });
   }
