@@ -4,14 +4,12 @@
 #include <chrono>
 #include <utility>
 
+#include "common/durations.h"
+
 namespace berth {
 namespace {
 
 constexpr Duration kSweepPeriod = std::chrono::seconds(30);  // L23
-
-std::int64_t milliseconds(Duration duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-}
 
 }  // namespace
 
@@ -86,7 +84,7 @@ void CatalogKeeper::report(const Found& found) {
   parts_.events.emit_typed(events::CatalogScanned{
       .models = static_cast<std::int64_t>(found.scan.catalog.models().size()),
       .broken = broken,
-      .took_ms = milliseconds(found.took)});
+      .took_ms = whole_milliseconds(found.took)});
 }
 
 void CatalogKeeper::wait_for_changes() {

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/durations.h"
 #include "common/log.h"
 #include "common/sd_notify.h"
 #include "common/text.h"
@@ -78,10 +79,6 @@ struct CoreStrand {
 CoreStrand& core_strand() {
   static auto* const strand = new CoreStrand;
   return *strand;
-}
-
-std::int64_t milliseconds(Duration duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
 
 std::vector<std::string> own_environment() {
@@ -443,7 +440,7 @@ class Daemon {
         grpc_server_.reset();
         http_server_.reset();
         events_->emit_typed(
-            events::ServerStopped{.took_ms = milliseconds(clock_.now() - stop_began_)});
+            events::ServerStopped{.took_ms = whole_milliseconds(clock_.now() - stop_began_)});
         io_.stop();
       });
     });

@@ -4,17 +4,10 @@
 #include <utility>
 #include <variant>
 
+#include "common/durations.h"
+
 namespace berth::gateway {
 namespace {
-
-std::uint64_t microseconds(Duration duration) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
-}
-
-std::int64_t milliseconds(Duration duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-}
 
 std::string name_of(Reason reason) {
   return std::string(reason_info(reason).name);
@@ -61,13 +54,13 @@ void Generation::on_lease(residency::Lease lease) {
   if (over_) return;
   claim_.reset();
   const Duration waited = services_.clock.now() - arrived_;
-  (saw_load_ ? load_us_ : waited_us_) = microseconds(waited);
+  (saw_load_ ? load_us_ : waited_us_) = whole_microseconds(waited);
   lease_ = std::move(lease);
   instance_id_ = lease_.instance_id();
   services_.events.emit_typed(events::RequestAdmitted{.request = request_.request_id,
                                                       .model = request_.model,
                                                       .instance = instance_id_,
-                                                      .waited_ms = milliseconds(waited)});
+                                                      .waited_ms = whole_milliseconds(waited)});
   std::shared_ptr<rpc::GenerateCall> call =
       lease_.worker().generate(request_, deadline_, shared_from_this());
   // A client that stops reading leaves the worker's stream without a read, on which nothing ends
@@ -142,7 +135,7 @@ void Generation::end_well() {
                               .finish_reason = done_->finish_reason,
                               .prompt_tokens = done_->usage.prompt_tokens,
                               .completion_tokens = done_->usage.completion_tokens,
-                              .took_ms = milliseconds(services_.clock.now() - arrived_)});
+                              .took_ms = whole_milliseconds(services_.clock.now() - arrived_)});
   close();
 }
 
@@ -194,7 +187,7 @@ void Generation::cancel_now() {
       events::RequestCancelled{.request = request_.request_id,
                                .model = request_.model,
                                .instance = instance_id_,
-                               .took_ms = milliseconds(services_.clock.now() - arrived_)});
+                               .took_ms = whole_milliseconds(services_.clock.now() - arrived_)});
   close();
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/durations.h"
 #include "common/event.h"
 #include "common/result.h"
 #include "common/uuid.h"
@@ -32,10 +33,6 @@ constexpr std::size_t kPhaseBytes = 32;
 constexpr std::size_t kLoadsLookedAt = 8;
 // A waiter is told of every further percent.
 constexpr float kProgressStep = 0.01F;
-
-std::int64_t milliseconds(Duration duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-}
 
 // Why a load began, as its event says.
 std::string cause_name(RequestClass request_class) {
@@ -292,7 +289,7 @@ void Instance::report_ready() {
   }
   const core::Moment& created = machine_.created();
   record_.ready = machine_.ready_since()->wall;
-  record_.load_ms = milliseconds(machine_.ready_since()->steady - created.steady);
+  record_.load_ms = whole_milliseconds(machine_.ready_since()->steady - created.steady);
   put_record();
   environment_.events.emit_typed(
       events::LoadReady{.model = model_->name,
@@ -321,7 +318,7 @@ void Instance::report_failed() {
       .failure_class = record_.failure_class,
       .reason = record_.reason,
       .exit = record_.exit,
-      .took_ms = milliseconds(machine_.result().since.steady - machine_.created().steady)});
+      .took_ms = whole_milliseconds(machine_.result().since.steady - machine_.created().steady)});
   host_.on_load_failed(*this, load_failed_error(failure, facts()));
 }
 
@@ -379,7 +376,7 @@ void Instance::tell_end_waits() {
     if (machine_.state() != core::InstanceState::kStuck) {
       outcome = UnloadOutcome{
           id_text_, machine_.exit_status().value_or(core::UnknownExit{}),
-          std::chrono::milliseconds(milliseconds(environment_.clock.now() - wait.since))};
+          std::chrono::milliseconds(whole_milliseconds(environment_.clock.now() - wait.since))};
     }
     environment_.clock.post(
         [done = std::move(wait.done), outcome = std::move(outcome)] { done(outcome); });
@@ -452,7 +449,7 @@ InstanceSnapshot Instance::snapshot() const {
   snapshot.kv_bytes = record_.kv_bytes;
   snapshot.working_bytes = record_.working_bytes;
   if (const std::optional<Duration> left = machine_.ttl_left(now())) {
-    snapshot.ttl = std::chrono::milliseconds(std::max<std::int64_t>(milliseconds(*left), 0));
+    snapshot.ttl = std::chrono::milliseconds(std::max<std::int64_t>(whole_milliseconds(*left), 0));
   }
   snapshot.requests_served = served_;
   snapshot.socket = socket_;

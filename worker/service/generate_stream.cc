@@ -4,19 +4,11 @@
 
 #include <utility>
 
+#include "common/durations.h"
 #include "worker/lanes/lane_runner.h"
 #include "worker/service/error_detail.h"
 
 namespace berth::worker {
-namespace {
-
-std::uint64_t microseconds(Duration duration) {
-  const auto count = std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
-  return count < 0 ? 0 : static_cast<std::uint64_t>(count);
-}
-
-}  // namespace
-
 GenerateStream::GenerateStream(grpc::CallbackServerContext& context,
                                const v1::GenerateRequest& request, std::string instance_id,
                                Handlers handlers)
@@ -112,10 +104,10 @@ v1::Done GenerateStream::to_done(const JobResult& result) const {
   usage.set_completion_tokens(result.completion_tokens);
   usage.set_cached_tokens(result.cached_tokens);
   auto& timings = *done.mutable_timings();
-  timings.set_queue_us(microseconds(result.timings.queue));
-  timings.set_prefill_us(microseconds(result.timings.prefill));
-  timings.set_decode_us(microseconds(result.timings.decode));
-  timings.set_first_token_us(microseconds(result.timings.first_token));
+  timings.set_queue_us(whole_microseconds(result.timings.queue));
+  timings.set_prefill_us(whole_microseconds(result.timings.prefill));
+  timings.set_decode_us(whole_microseconds(result.timings.decode));
+  timings.set_first_token_us(whole_microseconds(result.timings.first_token));
   done.set_instance_id(instance_id_);
   done.set_model(request_.model());
   return done;

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/durations.h"
 #include "common/text.h"
 #include "worker/lanes/proof.h"
 #include "worker/service/worker_service.h"
@@ -42,11 +43,6 @@ sigset_t ending_signals() {
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
   return set;
-}
-
-std::uint64_t microseconds(Duration duration) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
 }
 
 // Whether the other end of stdin is gone. What comes from there means nothing.
@@ -203,7 +199,7 @@ void Host::context_thread() {
     load_failed(LoadFailure{"unclassified", proven.error().message, cancel_load_.load()});
     return;
   }
-  announce_ready(microseconds(loaded - begin), microseconds(steady_now() - loaded));
+  announce_ready(whole_microseconds(loaded - begin), whole_microseconds(steady_now() - loaded));
   runner_.run(*engine_);
   context_ended_ = true;
   wake_main();

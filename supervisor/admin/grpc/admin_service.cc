@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/durations.h"
 #include "common/version.h"
 #include "supervisor/admin/grpc/calls.h"
 #include "supervisor/admin/grpc/convert.h"
@@ -32,8 +33,7 @@ grpc::ServerUnaryReactor* AdminService::GetServerInfo(grpc::CallbackServerContex
     response->set_models(static_cast<std::uint32_t>(state_.services.catalog()->models().size()));
     response->set_instances(
         static_cast<std::uint32_t>(state_.services.residency.instances().size()));
-    response->set_loop_lag_us(static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::microseconds>(state_.loop_lag()).count()));
+    response->set_loop_lag_us(whole_microseconds(state_.loop_lag()));
     for (std::string& problem : state_.degraded()) *response->add_degraded() = std::move(problem);
     state_.run_blocking([this, reactor, response] {
       response->set_resident_bytes(state_.process_memory(getpid()));
