@@ -4,16 +4,19 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/result.h"
+#include "worker/engine/prompt_part.h"
+#include "worker/engine/sampling.h"
 
 namespace berth::worker {
 
-using TokenId = std::int32_t;
 using SequenceId = std::int32_t;
 
 // Bytes that a load took from one memory domain: "host", or a device's name.
@@ -24,6 +27,9 @@ struct MemoryUse {
   std::uint64_t working_bytes = 0;  // compute and output buffers
 };
 
+// What a model is served for.
+enum class Purpose : std::uint8_t { kGenerate, kEmbed };
+
 // What is fixed once a model is loaded.
 struct EngineFacts {
   std::string build_id;         // of the program, libllama and its backends
@@ -33,17 +39,19 @@ struct EngineFacts {
   std::uint32_t batch = 0;      // most tokens of one decode()
   std::uint32_t vocabulary = 0;
   std::uint32_t threads = 0;
+  Purpose purpose = Purpose::kGenerate;
+  std::uint32_t embedding_size = 0;  // numbers of one embedding; 0: it gives none
+  std::string pooling;               // mean | cls | last | rank; empty: none
+  std::uint32_t draft_tokens = 0;  // most tokens that draft() proposes; 0: there is no draft model
+  // Whether copy_prefix() works: a cell may belong to several sequences.
+  bool shares_cells = false;
   std::vector<MemoryUse> memory;
+  std::vector<std::string> devices;  // that hold layers, by ggml's names; empty: the processor only
+  std::uint32_t device_layers = 0;   // layers on them
+  std::uint32_t layers = 0;
   std::string chat_template;  // the model's own; empty: it has none
   std::string bos_text;       // empty: no such token
   std::string eos_text;
-};
-
-struct SamplingSettings {
-  float temperature = 0.8F;  // 0 = greedy
-  std::uint32_t top_k = 40;  // 0 = off
-  float top_p = 0.95F;       // 1 = off
-  std::uint32_t seed = 0;
 };
 
 // One token of a batch.
@@ -60,13 +68,17 @@ enum class DecodeOutcome : std::uint8_t {
   kFailed,   // ditto; the engine stays usable
 };
 
-// State of one generation's sampling. Context thread.
+// State of one generation's sampling: penalties, grammar, random numbers. Made on any thread, used
+// by one at a time, and never after its engine.
 class Sampler {
  public:
   Sampler() = default;
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
   virtual ~Sampler() = default;
+
+  // Tokens that stand before the answer, for the penalties; the grammar does not see them.
+  virtual void accept_prompt(std::span<const TokenId> tokens) = 0;
 };
 
 // A loaded model with its context: the seam between lanes and libllama. The real one (LlamaEngine)
@@ -90,12 +102,23 @@ class Engine {
   // never twice. Errors: kInternal where libllama refuses the text.
   [[nodiscard]] virtual Result<std::vector<TokenId>> tokenize(std::string_view text,
                                                               bool add_special) const = 0;
-  // Appends the bytes of a token, which may be a part of a character. Control tokens have none.
-  virtual void append_piece(TokenId token, std::string& out) const = 0;
+  // As tokenize() of all parts one behind the other, but literal parts become no control tokens.
+  [[nodiscard]] virtual Result<std::vector<TokenId>> tokenize_parts(
+      std::span<const PromptPart> parts, bool add_special) const = 0;
+  // Texts of the control tokens. Looks at the whole vocabulary: up to some milliseconds.
+  [[nodiscard]] virtual std::vector<std::string> control_texts() const = 0;
+  // The control token with this text; nothing where there is none.
+  [[nodiscard]] virtual std::optional<TokenId> control_token(std::string_view text) const = 0;
+  // Appends the bytes of a token, which may be a part of a character. Control tokens have none
+  // unless `show_control`.
+  virtual void append_piece(TokenId token, std::string& out, bool show_control = false) const = 0;
   // Whether the model ends its answer with this token.
   [[nodiscard]] virtual bool ends_generation(TokenId token) const = 0;
   // Bytes of the longest token. Looks at the whole vocabulary: up to some milliseconds.
   [[nodiscard]] virtual std::uint32_t longest_token_bytes() const = 0;
+  // Ready for sampling. Errors: kInvalidArgument where libllama refuses the grammar or a setting.
+  [[nodiscard]] virtual Result<std::unique_ptr<Sampler>> make_sampler(
+      const SamplingSettings& settings) const = 0;
 
   // --- context: context thread
 
@@ -106,10 +129,29 @@ class Engine {
   // Computes one batch of at most facts().batch tokens. On kFailed, `error` says why.
   virtual DecodeOutcome decode(std::span<const BatchItem> batch, std::string& error) = 0;
 
-  [[nodiscard]] virtual std::unique_ptr<Sampler> make_sampler(const SamplingSettings& settings) = 0;
-  // The next token behind item `index` of the last batch. Errors: kInternal where the model
-  // computed no usable probabilities.
-  virtual Result<TokenId> sample(Sampler& sampler, std::size_t index) = 0;
+  // The next token behind item `index` of the last batch; the sampler has accepted it. Errors:
+  // kInternal where the model computed no usable probabilities; kInvalidArgument where the grammar
+  // allows no token at all.
+  virtual Result<SampledToken> sample(Sampler& sampler, std::size_t index) = 0;
+
+  // Proposes what could come after `tokens`, which `sequence` holds or is about to hold: at most
+  // `most` tokens, appended to `out`; none where it has no good guess. Only with
+  // facts().draft_tokens.
+  virtual void draft(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most,
+                     std::vector<TokenId>& out) = 0;
+
+  // Makes `to` hold the first `tokens` positions of `from` and nothing else, in the same cells.
+  // Returns how many it holds then: `tokens`, or 0. Only with facts().shares_cells.
+  virtual std::uint32_t copy_prefix(SequenceId from, SequenceId to, std::uint32_t tokens) = 0;
+
+  // One embedding per input, each of 1 to facts().batch tokens, all together at most
+  // facts().batch tokens and facts().sequences inputs. Only with Purpose::kEmbed; leaves the
+  // context empty. On kFailed, `error` says why.
+  virtual DecodeOutcome embed(std::span<const std::vector<TokenId>> inputs,
+                              std::vector<std::vector<float>>& out, std::string& error) = 0;
+
+  // Compute threads from the next batch on; 1 to facts().threads.
+  virtual void set_threads(std::uint32_t threads) = 0;
 
   // Asked again and again within decode(); returns whether to give up. Also a sign of progress.
   // Must be cheap. Set once, before the first decode().
@@ -127,6 +169,14 @@ struct EngineSettings {
   std::uint32_t batch = 512;
   std::string kv_type = "f16";
   std::string flash_attention = "auto";  // auto | on | off
+  Purpose purpose = Purpose::kGenerate;  // a model that can only embed does so in any case
+  // Where the layers go. No devices: the processor, and no backend but the processor's is loaded.
+  std::vector<std::string> devices;            // ggml's names, e.g. CUDA0
+  std::optional<std::uint32_t> device_layers;  // nothing: all
+  std::vector<float> device_split;             // share of each device; empty: by free memory
+  std::string draft_path;                      // empty: none
+  std::uint32_t draft_tokens = 8;
+  std::vector<std::pair<std::string, float>> adapters;  // path, scale
 };
 
 struct LoadProgress {

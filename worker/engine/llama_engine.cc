@@ -18,33 +18,19 @@
 
 #include "llama.h"
 #include "worker/engine/backends.h"
-#include "worker/engine/best_logit.h"
 #include "worker/engine/build_id.h"
 #include "worker/engine/cores.h"
-#include "worker/engine/fixed_seed.h"
+#include "worker/engine/llama_handles.h"
 #include "worker/engine/llama_log.h"
+#include "worker/engine/llama_sampler.h"
+#include "worker/engine/llama_vocabulary.h"
 #include "worker/engine/load_log.h"
 
 namespace berth::worker {
 namespace {
 
-static_assert(LLAMA_DEFAULT_SEED == kRandomSeed);
-
 constexpr std::uint32_t kAutoContextMax = 32768;
 constexpr std::uint32_t kMicroBatch = 512;  // more costs memory and gains nothing on processors
-
-struct ModelFree {
-  void operator()(llama_model* model) const { llama_model_free(model); }
-};
-struct ContextFree {
-  void operator()(llama_context* context) const { llama_free(context); }
-};
-struct SamplerFree {
-  void operator()(llama_sampler* sampler) const { llama_sampler_free(sampler); }
-};
-using ModelPointer = std::unique_ptr<llama_model, ModelFree>;
-using ContextPointer = std::unique_ptr<llama_context, ContextFree>;
-using SamplerPointer = std::unique_ptr<llama_sampler, SamplerFree>;
 
 std::optional<ggml_type> kv_type(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, ggml_type>, 9> kTypes = {{
@@ -101,23 +87,14 @@ std::uint64_t model_file_bytes(const std::string& path) {
   return bytes;
 }
 
-class LlamaSampler final : public Sampler {
- public:
-  explicit LlamaSampler(SamplerPointer chain) : chain_(std::move(chain)) {}
-  // Null: greedy.
-  [[nodiscard]] llama_sampler* chain() const { return chain_.get(); }
-
- private:
-  SamplerPointer chain_;
-};
-
 class LlamaEngine final : public Engine {
  public:
   explicit LlamaEngine(ModelPointer model)
       : model_(std::move(model)), vocabulary_(llama_model_get_vocab(model_.get())) {
-    facts_.vocabulary = static_cast<std::uint32_t>(llama_vocab_n_tokens(vocabulary_));
-    facts_.bos_text = token_text(llama_vocab_bos(vocabulary_));
-    facts_.eos_text = token_text(llama_vocab_eos(vocabulary_));
+    facts_.vocabulary = vocabulary_.size();
+    facts_.bos_text = vocabulary_.text(llama_vocab_bos(vocabulary_.get()));
+    facts_.eos_text = vocabulary_.text(llama_vocab_eos(vocabulary_.get()));
+    facts_.layers = static_cast<std::uint32_t>(llama_model_n_layer(model_.get()));
     if (const char* const text = llama_model_chat_template(model_.get(), nullptr)) {
       facts_.chat_template = text;
     }
@@ -135,34 +112,52 @@ class LlamaEngine final : public Engine {
 
   [[nodiscard]] const EngineFacts& facts() const override { return facts_; }
   [[nodiscard]] Result<std::vector<TokenId>> tokenize(std::string_view text,
-                                                      bool add_special) const override;
-  void append_piece(TokenId token, std::string& out) const override;
-  [[nodiscard]] bool ends_generation(TokenId token) const override {
-    return llama_vocab_is_eog(vocabulary_, token);
+                                                      bool add_special) const override {
+    return vocabulary_.tokenize(text, add_special);
   }
-  [[nodiscard]] std::uint32_t longest_token_bytes() const override;
+  [[nodiscard]] Result<std::vector<TokenId>> tokenize_parts(std::span<const PromptPart> parts,
+                                                            bool add_special) const override {
+    return vocabulary_.tokenize_parts(parts, add_special);
+  }
+  [[nodiscard]] std::vector<std::string> control_texts() const override {
+    return vocabulary_.control_texts();
+  }
+  [[nodiscard]] std::optional<TokenId> control_token(std::string_view text) const override {
+    return vocabulary_.control_token(text);
+  }
+  void append_piece(TokenId token, std::string& out, bool show_control) const override {
+    vocabulary_.append_piece(token, out, show_control);
+  }
+  [[nodiscard]] bool ends_generation(TokenId token) const override {
+    return vocabulary_.ends_generation(token);
+  }
+  [[nodiscard]] std::uint32_t longest_token_bytes() const override {
+    return vocabulary_.longest_token_bytes();
+  }
+  [[nodiscard]] Result<std::unique_ptr<Sampler>> make_sampler(
+      const SamplingSettings& settings) const override {
+    return LlamaSampler::make(vocabulary_.get(), settings);
+  }
 
   std::uint32_t keep_prefix(SequenceId sequence, std::uint32_t tokens) override;
   DecodeOutcome decode(std::span<const BatchItem> batch, std::string& error) override;
-  [[nodiscard]] std::unique_ptr<Sampler> make_sampler(const SamplingSettings& settings) override;
-  Result<TokenId> sample(Sampler& sampler, std::size_t index) override;
+  Result<SampledToken> sample(Sampler& sampler, std::size_t index) override;
+  void draft(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most,
+             std::vector<TokenId>& out) override;
+  std::uint32_t copy_prefix(SequenceId from, SequenceId to, std::uint32_t tokens) override;
+  DecodeOutcome embed(std::span<const std::vector<TokenId>> inputs,
+                      std::vector<std::vector<float>>& out, std::string& error) override;
+  void set_threads(std::uint32_t threads) override;
   void set_abort_check(std::function<bool()> check) override { abort_check_ = std::move(check); }
 
  private:
-  [[nodiscard]] std::string token_text(TokenId token) const {
-    if (token == LLAMA_TOKEN_NULL) return {};
-    std::array<char, 256> buffer;  // NOLINT(*-member-init): written by libllama
-    const auto size =
-        llama_token_to_piece(vocabulary_, token, buffer.data(), buffer.size(), 0, true);
-    return size > 0 ? std::string(buffer.data(), static_cast<std::size_t>(size)) : std::string();
-  }
   // Whether the sequence's memory is one state (recurrent models) instead of a cell per token.
   [[nodiscard]] bool has_state() const {
     return llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
   }
 
   ModelPointer model_;
-  const llama_vocab* vocabulary_;
+  LlamaVocabulary vocabulary_;
   ContextPointer context_;
   llama_batch batch_{};
   EngineFacts facts_;
@@ -207,65 +202,6 @@ bool LlamaEngine::make_context(const EngineSettings& settings) {
   batch_ = llama_batch_init(static_cast<std::int32_t>(facts_.batch), 0, 1);
   candidates_.reserve(facts_.vocabulary);
   return true;
-}
-
-Result<std::vector<TokenId>> LlamaEngine::tokenize(std::string_view text, bool add_special) const {
-  if (text.size() > static_cast<std::size_t>(INT32_MAX) / 2) {
-    return fail(Reason::kInvalidArgument, "The text is longer than 1 GiB.");
-  }
-  const bool adds_bos = add_special && llama_vocab_get_add_bos(vocabulary_);
-  if (adds_bos && !facts_.bos_text.empty() && text.starts_with(facts_.bos_text)) {
-    text.remove_prefix(facts_.bos_text.size());
-  }
-  std::vector<TokenId> tokens;
-  try {
-    tokens.resize(text.size() + 8);
-    const auto run = [&] {
-      return llama_tokenize(vocabulary_, text.data(), static_cast<std::int32_t>(text.size()),
-                            tokens.data(), static_cast<std::int32_t>(tokens.size()), add_special,
-                            true);
-    };
-    auto count = run();
-    if (count < 0 && count != INT32_MIN) {
-      tokens.resize(static_cast<std::size_t>(-count));
-      count = run();
-    }
-    if (count < 0) return fail(Reason::kInternal, "The model's tokenizer refused the text.");
-    tokens.resize(static_cast<std::size_t>(count));
-  } catch (const std::exception& problem) {
-    return fail(Reason::kInternal, std::string("The model's tokenizer failed: ") + problem.what());
-  }
-  // Some models close every text with their EOS; a prompt is to be continued.
-  if (add_special && llama_vocab_get_add_eos(vocabulary_) && !tokens.empty() &&
-      tokens.back() == llama_vocab_eos(vocabulary_)) {
-    tokens.pop_back();
-  }
-  return tokens;
-}
-
-void LlamaEngine::append_piece(TokenId token, std::string& out) const {
-  std::array<char, 256> buffer;  // NOLINT(*-member-init): written by libllama
-  const auto size =
-      llama_token_to_piece(vocabulary_, token, buffer.data(), buffer.size(), 0, false);
-  if (size >= 0) {
-    out.append(buffer.data(), static_cast<std::size_t>(size));
-    return;
-  }
-  std::string longer(static_cast<std::size_t>(-size), '\0');
-  const auto again = llama_token_to_piece(vocabulary_, token, longer.data(), -size, 0, false);
-  if (again > 0) out.append(longer.data(), static_cast<std::size_t>(again));
-}
-
-std::uint32_t LlamaEngine::longest_token_bytes() const {
-  std::array<char, 256> buffer;  // NOLINT(*-member-init): written by libllama
-  std::int32_t longest = 0;
-  const auto count = static_cast<TokenId>(facts_.vocabulary);
-  for (TokenId token = 0; token < count; ++token) {
-    const auto size =
-        llama_token_to_piece(vocabulary_, token, buffer.data(), buffer.size(), 0, true);
-    longest = std::max(longest, std::abs(size));
-  }
-  return static_cast<std::uint32_t>(longest);
 }
 
 std::uint32_t LlamaEngine::keep_prefix(SequenceId sequence, std::uint32_t tokens) {
@@ -318,60 +254,37 @@ DecodeOutcome LlamaEngine::decode(std::span<const BatchItem> batch, std::string&
   }
 }
 
-std::unique_ptr<Sampler> LlamaEngine::make_sampler(const SamplingSettings& settings) {
-  if (settings.temperature == 0) return std::make_unique<LlamaSampler>(nullptr);
-  auto parameters = llama_sampler_chain_default_params();
-  parameters.no_perf = true;
-  SamplerPointer chain(llama_sampler_chain_init(parameters));
-  // The order of llama.cpp: cut first, then heat what is left.
-  if (settings.top_k > 0) {
-    const auto top_k = std::min(settings.top_k, facts_.vocabulary);
-    llama_sampler_chain_add(chain.get(),
-                            llama_sampler_init_top_k(static_cast<std::int32_t>(top_k)));
-  }
-  if (settings.top_p < 1) {
-    llama_sampler_chain_add(chain.get(), llama_sampler_init_top_p(settings.top_p, 1));
-  }
-  llama_sampler_chain_add(chain.get(), llama_sampler_init_temp(settings.temperature));
-  llama_sampler_chain_add(chain.get(), llama_sampler_init_dist(fixed_seed(settings.seed)));
-  return std::make_unique<LlamaSampler>(std::move(chain));
-}
-
-Result<TokenId> LlamaEngine::sample(Sampler& sampler, std::size_t index) {
-  auto* const chain = static_cast<LlamaSampler&>(sampler).chain();
+Result<SampledToken> LlamaEngine::sample(Sampler& sampler, std::size_t index) {
   float* const logits = llama_get_logits_ith(context_.get(), static_cast<std::int32_t>(index));
   if (logits == nullptr) return fail(Reason::kInternal, "The model computed no output.");
   std::int32_t suppressed = 0;
-  const auto* const suppress = llama_vocab_get_suppress_tokens(vocabulary_, &suppressed);
+  const auto* const suppress = llama_vocab_get_suppress_tokens(vocabulary_.get(), &suppressed);
   for (std::int32_t i = 0; i < suppressed; ++i) {
     if (suppress[i] >= 0 && static_cast<std::uint32_t>(suppress[i]) < facts_.vocabulary) {
       logits[suppress[i]] = -std::numeric_limits<float>::infinity();
     }
   }
-  const auto count = facts_.vocabulary;
-  const auto best = best_logit({logits, count});
-  if (!best) {
-    return fail(Reason::kInternal,
-                "The model computed no usable probabilities (NaN or infinite). Its file may be "
-                "damaged, or its weights need another KV type or flash attention off.");
-  }
-  if (chain == nullptr) return static_cast<TokenId>(*best);
-  candidates_.resize(count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    candidates_[i] = llama_token_data{static_cast<llama_token>(i), logits[i], 0.0F};
-  }
-  llama_token_data_array array{candidates_.data(), candidates_.size(), -1, false};
-  try {
-    llama_sampler_apply(chain, &array);
-    if (array.selected < 0 || static_cast<std::size_t>(array.selected) >= array.size) {
-      return fail(Reason::kInternal, "The sampler chose no token.");
-    }
-    const auto token = array.data[array.selected].id;
-    llama_sampler_accept(chain, token);
-    return token;
-  } catch (const std::exception& problem) {
-    return fail(Reason::kInternal, std::string("The sampler failed: ") + problem.what());
-  }
+  return static_cast<LlamaSampler&>(sampler).choose({logits, facts_.vocabulary}, candidates_);
+}
+
+void LlamaEngine::draft(SequenceId /*sequence*/, std::span<const TokenId> /*tokens*/,
+                        std::size_t /*most*/, std::vector<TokenId>& /*out*/) {}
+
+std::uint32_t LlamaEngine::copy_prefix(SequenceId /*from*/, SequenceId to,
+                                       std::uint32_t /*tokens*/) {
+  return keep_prefix(to, 0);
+}
+
+DecodeOutcome LlamaEngine::embed(std::span<const std::vector<TokenId>> /*inputs*/,
+                                 std::vector<std::vector<float>>& /*out*/, std::string& error) {
+  error = "the model is not served for embeddings";
+  return DecodeOutcome::kFailed;
+}
+
+void LlamaEngine::set_threads(std::uint32_t threads) {
+  const auto count =
+      static_cast<std::int32_t>(std::clamp<std::uint32_t>(threads, 1, facts_.threads));
+  llama_set_n_threads(context_.get(), count, count);
 }
 
 // What the progress callback of libllama needs.
@@ -451,38 +364,6 @@ tl::expected<std::unique_ptr<Engine>, LoadFailure> load(const EngineSettings& se
   return std::unique_ptr<Engine>(engine);
 }
 
-void append_json(std::string& out, std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  out.push_back('"');
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out.push_back('\\');
-      out.push_back(c);
-    } else if (byte < 0x20) {
-      out.append("\\u00").append(1, kDigits[byte >> 4U]).append(1, kDigits[byte & 15U]);
-    } else {
-      out.push_back(c);
-    }
-  }
-  out.push_back('"');
-}
-
-std::string_view device_kind(enum ggml_backend_dev_type type) {
-  switch (type) {
-    case GGML_BACKEND_DEVICE_TYPE_CPU:
-      return "cpu";
-    case GGML_BACKEND_DEVICE_TYPE_GPU:
-      return "gpu";
-    case GGML_BACKEND_DEVICE_TYPE_IGPU:
-      return "integrated_gpu";
-    case GGML_BACKEND_DEVICE_TYPE_ACCEL:
-      return "accelerator";
-    default:
-      return "other";
-  }
-}
-
 }  // namespace
 
 tl::expected<std::unique_ptr<Engine>, LoadFailure> load_llama_engine(const EngineSettings& settings,
@@ -502,30 +383,6 @@ tl::expected<std::unique_ptr<Engine>, LoadFailure> load_llama_engine(const Engin
 std::string llama_build_id() {
   return std::string("llama.cpp ") + llama_version() + ", ggml " + ggml_version() + " (" +
          loaded_build_ids("berth-worker") + ")";
-}
-
-std::string llama_devices_json() {
-  LlamaLog::instance().install();
-  load_all_backends();
-  std::string json = "{\"devices\":[";
-  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
-    auto* const device = ggml_backend_dev_get(i);
-    ggml_backend_dev_props properties{};
-    ggml_backend_dev_get_props(device, &properties);
-    const auto text = [](const char* value) { return std::string_view(value ? value : ""); };
-    json.append(i == 0 ? "" : ",").append("{\"name\":");
-    append_json(json, text(properties.name));
-    json.append(",\"description\":");
-    append_json(json, text(properties.description));
-    json.append(",\"type\":");
-    append_json(json, device_kind(properties.type));
-    json.append(",\"id\":");
-    append_json(json, text(properties.device_id));
-    json.append(",\"free_bytes\":").append(std::to_string(properties.memory_free));
-    json.append(",\"total_bytes\":").append(std::to_string(properties.memory_total)).append("}");
-  }
-  json.append("]}\n");
-  return json;
 }
 
 }  // namespace berth::worker

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -31,6 +32,8 @@ struct JobResult {
   std::uint32_t prompt_tokens = 0;
   std::uint32_t completion_tokens = 0;  // without the token that ended the answer
   std::uint32_t cached_tokens = 0;      // of the prompt, that were still in the context
+  std::uint32_t drafted_tokens = 0;     // that a draft model proposed
+  std::uint32_t accepted_tokens = 0;    // of them, that are part of the answer
   JobTimings timings;
 };
 
@@ -49,7 +52,7 @@ class JobSink {
   // Tokens of the prompt that were read; only for prompts of several chunks.
   virtual void on_prefill(std::uint32_t done, std::uint32_t total) = 0;
   // Whole characters, never empty, and the tokens that they came from.
-  virtual void on_token(std::string_view text, const std::vector<TokenId>& ids) = 0;
+  virtual void on_token(std::string_view text, std::span<const SampledToken> tokens) = 0;
   // Last call, exactly once; may come from another thread where the job never began.
   virtual void on_end(JobEnd end) = 0;
 
@@ -61,10 +64,12 @@ class JobSink {
 
 // A generation, ready to be computed.
 struct Job {
-  std::vector<TokenId> prompt;  // 1 to window - 1 tokens, all of the vocabulary
-  SamplingSettings sampling;
+  std::vector<TokenId> prompt;       // 1 to window - 1 tokens, all of the vocabulary
+  std::unique_ptr<Sampler> sampler;  // made with the job's settings; never null
   std::uint32_t max_tokens = std::numeric_limits<std::uint32_t>::max();
   std::vector<std::string> stop;  // none empty
+  // Control tokens whose text belongs to the answer: whoever reads it needs them.
+  std::vector<TokenId> shown_controls;
   SteadyTime arrived{};
   std::optional<SteadyTime> deadline;
   std::shared_ptr<JobSink> sink;

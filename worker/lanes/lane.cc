@@ -22,7 +22,7 @@ void Lane::begin(std::unique_ptr<Job> job, std::size_t cells, std::uint64_t orde
   tokens_ = job_->prompt;
   prompt_read_ = false;
   batch_tokens_ = 0;
-  sampler_ = engine_->make_sampler(job_->sampling);
+  job_->sampler->accept_prompt(tokens_);
   assembler_ = TextAssembler(std::move(job_->stop));
   result_ = JobResult{};
   result_.prompt_tokens = static_cast<std::uint32_t>(tokens_.size());
@@ -31,7 +31,7 @@ void Lane::begin(std::unique_ptr<Job> job, std::size_t cells, std::uint64_t orde
   began_ = now;
   read_prompt_ = now;
   text_.clear();
-  ids_.clear();
+  unsent_.clear();
 }
 
 bool Lane::grow(std::size_t cells) {
@@ -90,21 +90,23 @@ void Lane::absorb(SteadyTime now) {
 }
 
 void Lane::take_token(SteadyTime now) {
-  const auto token = engine_->sample(*sampler_, output_index_);
-  if (!token) {
-    end(token.error());
+  auto sampled = engine_->sample(*job_->sampler, output_index_);
+  if (!sampled) {
+    end(sampled.error());
     return;
   }
+  const auto token = sampled->token;
   if (result_.completion_tokens == 0) result_.timings.first_token = now - job_->arrived;
-  if (engine_->ends_generation(*token)) {
+  if (engine_->ends_generation(token)) {
     finish(JobResult::Finish::kStop, now);
     return;
   }
-  tokens_.push_back(*token);
+  tokens_.push_back(token);
   ++result_.completion_tokens;
-  ids_.push_back(*token);
+  unsent_.push_back(std::move(*sampled));
   piece_.clear();
-  engine_->append_piece(*token, piece_);
+  const auto& shown = job_->shown_controls;
+  engine_->append_piece(token, piece_, std::find(shown.begin(), shown.end(), token) != shown.end());
   if (assembler_.push(piece_, text_)) {
     finish(JobResult::Finish::kStop, now);
   } else if (result_.completion_tokens >= job_->max_tokens ||
@@ -117,9 +119,9 @@ void Lane::take_token(SteadyTime now) {
 
 void Lane::send_text() {
   if (text_.empty()) return;
-  job_->sink->on_token(text_, ids_);
+  job_->sink->on_token(text_, unsent_);
   text_.clear();
-  ids_.clear();
+  unsent_.clear();
 }
 
 void Lane::finish(JobResult::Finish finish, SteadyTime now) {
@@ -143,7 +145,6 @@ void Lane::undo() {
 void Lane::end(JobEnd end) {
   const auto sink = std::move(job_->sink);
   job_.reset();
-  sampler_.reset();
   tokens_.resize(held_);
   reserved_ = 0;
   parked_ = false;

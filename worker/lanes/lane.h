@@ -82,15 +82,14 @@ class Lane {
   std::size_t output_index_ = 0;
 
   // The generation.
-  std::unique_ptr<Sampler> sampler_;
   TextAssembler assembler_;
   bool prompt_read_ = false;
   JobResult result_;
   SteadyTime began_{};
-  SteadyTime read_prompt_{};  // when the prompt was read
-  std::string piece_;         // scratch
-  std::string text_;          // not sent yet
-  std::vector<TokenId> ids_;  // tokens whose text is not sent yet
+  SteadyTime read_prompt_{};          // when the prompt was read
+  std::string piece_;                 // scratch
+  std::string text_;                  // not sent yet
+  std::vector<SampledToken> unsent_;  // tokens whose text is not sent yet
 };
 
 }  // namespace berth::worker

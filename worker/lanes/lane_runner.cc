@@ -102,6 +102,9 @@ void LaneRunner::run(Engine& engine) {
     make_room();
     admitted.clear();
     tell_changes();
+    if (const auto threads = wanted_threads_.exchange(0); threads != 0) {
+      engine.set_threads(threads);
+    }
     if (step() == Step::kNothingToDo) {
       std::unique_lock lock(mutex_);
       wait(lock);

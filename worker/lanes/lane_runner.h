@@ -51,8 +51,8 @@ class LaneObserver {
 // answer. When growing lanes need more than there is, the youngest is parked until there is room;
 // no answer is ever cut for want of cells. What idle lanes hold is given up when it is needed.
 //
-// submit(), wake(), drain(), stop(), activity() and progress() may be called from any thread at any
-// time; run() is the context thread. Outlives every job's sink.
+// submit(), wake(), drain(), set_threads(), stop(), activity() and progress() may be called from
+// any thread at any time; run() is the context thread. Outlives every job's sink.
 class LaneRunner {
  public:
   using Now = std::function<SteadyTime()>;
@@ -73,6 +73,8 @@ class LaneRunner {
   void wake();
   // No new jobs; LaneObserver::on_drained() follows when the last one has ended.
   void drain();
+  // Compute threads from the next batch on; 0 changes nothing, too many mean all.
+  void set_threads(std::uint32_t threads) { wanted_threads_ = threads; }
   // Ends every job with kShuttingDown, within one chunk, and then run().
   void stop();
 
@@ -114,6 +116,7 @@ class LaneRunner {
   Now now_;
   std::atomic<std::uint64_t> progress_{0};
   std::atomic<bool> stopping_{false};
+  std::atomic<std::uint32_t> wanted_threads_{0};
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

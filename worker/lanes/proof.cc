@@ -22,8 +22,11 @@ Status prove(Engine& engine, std::function<bool()> cancelled) {
     case DecodeOutcome::kFailed:
       return fail(Reason::kLoadFailed, "the model could not compute one token: " + problem);
   }
-  const auto sampler = engine.make_sampler(SamplingSettings{.temperature = 0});
-  if (const auto token = engine.sample(*sampler, 0); !token) return fail(token.error());
+  SamplingSettings greedy;
+  greedy.temperature = 0;
+  const auto sampler = engine.make_sampler(greedy);
+  if (!sampler) return fail(sampler.error());
+  if (const auto token = engine.sample(**sampler, 0); !token) return fail(token.error());
   engine.keep_prefix(0, 0);
   return {};
 }

@@ -25,6 +25,7 @@ class ControlHub {
     std::function<void()> on_drain;
     // The load's failure has been sent, so the process may end.
     std::function<void()> on_failure_sent;
+    std::function<void(std::uint32_t threads)> on_set_threads;
   };
   // `instance_id` empty: not checked.
   ControlHub(std::string instance_id, Handlers handlers);

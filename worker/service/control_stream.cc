@@ -76,10 +76,13 @@ void ControlStream::OnReadDone(bool ok) {
       break;
     case v1::ControlRequest::kCancelLoad:
     case v1::ControlRequest::kDrain:
+    case v1::ControlRequest::kSetThreads:
       if (!greeted_) {
         problem = {grpc::StatusCode::FAILED_PRECONDITION, "The first request must be Hello."};
       } else if (request_.has_drain()) {
         hub_.handlers().on_drain();
+      } else if (request_.has_set_threads()) {
+        hub_.handlers().on_set_threads(request_.set_threads().threads());
       } else {
         hub_.handlers().on_cancel_load();
       }

@@ -35,10 +35,10 @@ void GenerateStream::on_prefill(std::uint32_t done, std::uint32_t total) {
   send_next();
 }
 
-void GenerateStream::on_token(std::string_view text, const std::vector<TokenId>& ids) {
+void GenerateStream::on_token(std::string_view text, std::span<const SampledToken> tokens) {
   const std::lock_guard lock(mutex_);
   text_.append(text);
-  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  for (const auto& token : tokens) ids_.push_back(token.token);
   send_next();
   update_room();
 }

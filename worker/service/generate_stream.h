@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +47,7 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
   [[nodiscard]] SteadyTime arrived() const { return arrived_; }
 
   void on_prefill(std::uint32_t done, std::uint32_t total) override;
-  void on_token(std::string_view text, const std::vector<TokenId>& ids) override;
+  void on_token(std::string_view text, std::span<const SampledToken> tokens) override;
   void on_end(JobEnd end) override;
   [[nodiscard]] bool has_room() const override { return room_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool cancelled() const override {

@@ -65,15 +65,17 @@ Host::Host(Options options, ListenSocket socket, std::string template_override, 
       loader_(loader),
       runner_(*this),
       preparer_(runner_, std::move(template_override)),
-      hub_(options_.instance, ControlHub::Handlers{[this] {
-                                                     cancel_load_ = true;
-                                                     wake_main();
-                                                   },
-                                                   [this] { runner_.drain(); },
-                                                   [this] {
-                                                     failure_sent_ = true;
-                                                     wake_main();
-                                                   }}),
+      hub_(options_.instance,
+           ControlHub::Handlers{[this] {
+                                  cancel_load_ = true;
+                                  wake_main();
+                                },
+                                [this] { runner_.drain(); },
+                                [this] {
+                                  failure_sent_ = true;
+                                  wake_main();
+                                },
+                                [this](std::uint32_t threads) { runner_.set_threads(threads); }}),
       service_(std::make_unique<WorkerService>(hub_, preparer_, runner_)) {
   const auto set = ending_signals();
   signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -236,6 +238,14 @@ void Host::announce_ready(std::uint64_t load_us, std::uint64_t warmup_us) {
   ready.set_load_us(load_us);
   ready.set_warmup_us(warmup_us);
   ready.set_threads(facts.threads);
+  ready.set_can_generate(facts.purpose == Purpose::kGenerate);
+  ready.set_can_embed(facts.embedding_size > 0);
+  ready.set_embedding_size(facts.embedding_size);
+  ready.set_pooling(facts.pooling);
+  for (const auto& device : facts.devices) ready.add_devices(device);
+  ready.set_device_layers(facts.device_layers);
+  ready.set_layers(facts.layers);
+  ready.set_draft_tokens(facts.draft_tokens);
   state_ = State::kServing;
   hub_.tell_ready(std::move(ready));
 }

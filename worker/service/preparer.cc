@@ -224,15 +224,19 @@ void Preparer::handle(Line& line, const Waiting& waiting) {
 }
 
 Result<std::unique_ptr<Job>> Preparer::make_job(const v1::GenerateRequest& request) {
-  auto job = check_request(request);
-  if (!job) return job;
+  auto checked_request = check_request(request);
+  if (!checked_request) return fail(checked_request.error());
+  auto& job = checked_request->job;
   auto tokens = tokens_of(request);
   if (!tokens) return fail(tokens.error());
   if (auto checked = check_window(tokens->size(), engine_->facts().window); !checked) {
     return fail(checked.error());
   }
-  (*job)->prompt = std::move(*tokens);
-  return job;
+  job->prompt = std::move(*tokens);
+  auto sampler = engine_->make_sampler(checked_request->sampling);
+  if (!sampler) return fail(sampler.error());
+  job->sampler = std::move(*sampler);
+  return std::move(job);
 }
 
 Result<std::vector<TokenId>> Preparer::tokens_of(const v1::GenerateRequest& request) {

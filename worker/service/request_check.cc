@@ -83,14 +83,15 @@ Status check_utf8(std::string_view text, std::string_view param) {
                                          std::to_string(*offset) + ".");
 }
 
-Result<std::unique_ptr<Job>> check_request(const v1::GenerateRequest& request) {
-  auto job = std::make_unique<Job>();
-  if (auto checked = check_sampling(request.sampling(), job->sampling); !checked) {
+Result<CheckedRequest> check_request(const v1::GenerateRequest& request) {
+  CheckedRequest result{std::make_unique<Job>(), {}};
+  const auto& job = result.job;
+  if (auto checked = check_sampling(request.sampling(), result.sampling); !checked) {
     return fail(checked.error());
   }
   if (auto checked = check_stops(request, job->stop); !checked) return fail(checked.error());
   if (request.has_max_tokens()) job->max_tokens = request.max_tokens();
-  return job;
+  return result;
 }
 
 Result<std::vector<TokenId>> check_tokens(const v1::TokenInput& input, std::uint32_t vocabulary) {

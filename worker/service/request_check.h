@@ -9,9 +9,12 @@
 
 namespace berth::worker {
 
-// Sampling, stop texts and max_tokens of a request, checked; input and sink stay empty.
+struct CheckedRequest {
+  std::unique_ptr<Job> job;  // stop texts and max_tokens; the rest stays empty
+  SamplingSettings sampling;
+};
 // Errors: kInvalidArgument with the field, its value and what was expected.
-Result<std::unique_ptr<Job>> check_request(const v1::GenerateRequest& request);
+Result<CheckedRequest> check_request(const v1::GenerateRequest& request);
 
 // Token ids that a client sent. Errors: kInvalidArgument, names the first bad one.
 Result<std::vector<TokenId>> check_tokens(const v1::TokenInput& input, std::uint32_t vocabulary);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +22,10 @@ namespace berth::worker {
 class FakeEngine : public Engine {
  public:
   static constexpr TokenId kEnd = 256;
+
+  struct FakeSampler final : Sampler {
+    void accept_prompt(std::span<const TokenId> /*tokens*/) override {}
+  };
 
   explicit FakeEngine(std::uint32_t sequences, std::uint32_t window = 256,
                       std::uint32_t batch = 64) {
@@ -59,7 +65,17 @@ class FakeEngine : public Engine {
                                                       bool /*add_special*/) const override {
     return std::vector<TokenId>(text.begin(), text.end());
   }
-  void append_piece(TokenId token, std::string& out) const override {
+  [[nodiscard]] Result<std::vector<TokenId>> tokenize_parts(std::span<const PromptPart> parts,
+                                                            bool /*add_special*/) const override {
+    std::vector<TokenId> tokens;
+    for (const auto& part : parts) tokens.insert(tokens.end(), part.text.begin(), part.text.end());
+    return tokens;
+  }
+  [[nodiscard]] std::vector<std::string> control_texts() const override { return {}; }
+  [[nodiscard]] std::optional<TokenId> control_token(std::string_view /*text*/) const override {
+    return std::nullopt;
+  }
+  void append_piece(TokenId token, std::string& out, bool /*show_control*/) const override {
     out.push_back(static_cast<char>(token));
   }
   [[nodiscard]] bool ends_generation(TokenId token) const override { return token == kEnd; }
@@ -96,15 +112,31 @@ class FakeEngine : public Engine {
     return DecodeOutcome::kDone;
   }
 
-  [[nodiscard]] std::unique_ptr<Sampler> make_sampler(
-      const SamplingSettings& /*settings*/) override {
+  [[nodiscard]] Result<std::unique_ptr<Sampler>> make_sampler(
+      const SamplingSettings& /*settings*/) const override {
     return std::make_unique<FakeSampler>();
   }
-  Result<TokenId> sample(Sampler& /*sampler*/, std::size_t index) override {
-    const auto token = outputs_.at(index);
-    EXPECT_NE(token, kNoOutput) << "no output was asked for at " << index;
-    return token;
+  Result<SampledToken> sample(Sampler& /*sampler*/, std::size_t index) override {
+    SampledToken sampled;
+    sampled.token = outputs_.at(index);
+    EXPECT_NE(sampled.token, kNoOutput) << "no output was asked for at " << index;
+    return sampled;
   }
+  void draft(SequenceId /*sequence*/, std::span<const TokenId> /*tokens*/, std::size_t /*most*/,
+             std::vector<TokenId>& /*out*/) override {}
+  std::uint32_t copy_prefix(SequenceId from, SequenceId to, std::uint32_t tokens) override {
+    const auto& source = held_.at(static_cast<std::size_t>(from));
+    EXPECT_LE(tokens, source.size());
+    held_.at(static_cast<std::size_t>(to))
+        .assign(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(tokens));
+    return tokens;
+  }
+  DecodeOutcome embed(std::span<const std::vector<TokenId>> inputs,
+                      std::vector<std::vector<float>>& out, std::string& /*error*/) override {
+    for (const auto& input : inputs) out.push_back({static_cast<float>(input.size())});
+    return DecodeOutcome::kDone;
+  }
+  void set_threads(std::uint32_t /*threads*/) override {}
   void set_abort_check(std::function<bool()> check) override { abort_check_ = std::move(check); }
 
   [[nodiscard]] std::size_t cells_used() const {
@@ -115,8 +147,6 @@ class FakeEngine : public Engine {
 
  private:
   static constexpr TokenId kNoOutput = -1;
-  struct FakeSampler final : Sampler {};
-
   static TokenId next_token(const std::vector<TokenId>& tokens) {
     std::uint64_t hash = 1469598103934665603U;
     for (const auto token : tokens) {

@@ -35,12 +35,12 @@ class FakeSink final : public JobSink {
     const std::lock_guard lock(mutex_);
     prefills_.push_back(done);
   }
-  void on_token(std::string_view text, const std::vector<TokenId>& ids) override {
+  void on_token(std::string_view text, std::span<const SampledToken> tokens) override {
     const std::lock_guard lock(mutex_);
     EXPECT_FALSE(text.empty());
     EXPECT_FALSE(end_.has_value());
     text_ += text;
-    ids_.insert(ids_.end(), ids.begin(), ids.end());
+    for (const auto& token : tokens) ids_.push_back(token.token);
     if (text_.size() >= room_) full_ = true;
     changed_.notify_all();
   }
@@ -169,6 +169,7 @@ class LaneRunnerTest : public testing::Test {
   std::unique_ptr<Job> job(const std::vector<TokenId>& prompt) {
     auto made = std::make_unique<Job>();
     made->prompt = prompt;
+    made->sampler = std::make_unique<FakeEngine::FakeSampler>();
     made->arrived = now();
     made->sink = std::make_shared<FakeSink>();
     return made;

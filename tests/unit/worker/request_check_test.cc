@@ -31,10 +31,10 @@ Error problem(const v1::GenerateRequest& made) {
 TEST(RequestCheck, UsesTheDefaultsOfTheProtocol) {
   const auto job = check_request(request());
   ASSERT_TRUE(job.has_value());
-  EXPECT_EQ((*job)->sampling.temperature, 0.8F);
-  EXPECT_EQ((*job)->sampling.top_k, 40U);
-  EXPECT_EQ((*job)->sampling.top_p, 0.95F);
-  EXPECT_EQ((*job)->max_tokens, std::numeric_limits<std::uint32_t>::max());
+  EXPECT_EQ(job->sampling.temperature, 0.8F);
+  EXPECT_EQ(job->sampling.top_k, 40U);
+  EXPECT_EQ(job->sampling.top_p, 0.95F);
+  EXPECT_EQ(job->job->max_tokens, std::numeric_limits<std::uint32_t>::max());
 }
 
 TEST(RequestCheck, RefusesSamplingOutOfRange) {

@@ -1,0 +1,141 @@
+#include "worker/engine/llama_vocabulary.h"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdlib>
+#include <exception>
+#include <utility>
+
+#include "llama.h"
+
+namespace berth::worker {
+
+std::uint32_t LlamaVocabulary::size() const {
+  return static_cast<std::uint32_t>(llama_vocab_n_tokens(vocabulary_));
+}
+
+std::string LlamaVocabulary::text(TokenId token) const {
+  std::string out;
+  if (token != LLAMA_TOKEN_NULL) append_piece(token, out, true);
+  return out;
+}
+
+Result<std::vector<TokenId>> LlamaVocabulary::run_tokenizer(std::string_view text, bool add_special,
+                                                            bool parse_special) const {
+  if (text.size() > static_cast<std::size_t>(INT32_MAX) / 2) {
+    return fail(Reason::kInvalidArgument, "The text is longer than 1 GiB.");
+  }
+  std::vector<TokenId> tokens;
+  try {
+    tokens.resize(text.size() + 8);
+    const auto run = [&] {
+      return llama_tokenize(vocabulary_, text.data(), static_cast<std::int32_t>(text.size()),
+                            tokens.data(), static_cast<std::int32_t>(tokens.size()), add_special,
+                            parse_special);
+    };
+    auto count = run();
+    if (count < 0 && count != INT32_MIN) {
+      tokens.resize(static_cast<std::size_t>(-count));
+      count = run();
+    }
+    if (count < 0) return fail(Reason::kInternal, "The model's tokenizer refused the text.");
+    tokens.resize(static_cast<std::size_t>(count));
+  } catch (const std::exception& problem) {
+    return fail(Reason::kInternal, std::string("The model's tokenizer failed: ") + problem.what());
+  }
+  return tokens;
+}
+
+Result<std::vector<TokenId>> LlamaVocabulary::tokenize(std::string_view text,
+                                                       bool add_special) const {
+  if (add_special && llama_vocab_get_add_bos(vocabulary_)) {
+    const auto bos = this->text(llama_vocab_bos(vocabulary_));
+    if (!bos.empty() && text.starts_with(bos)) text.remove_prefix(bos.size());
+  }
+  auto tokens = run_tokenizer(text, add_special, true);
+  // Some models close every text with their EOS; a prompt is to be continued.
+  if (tokens && add_special && llama_vocab_get_add_eos(vocabulary_) && !tokens->empty() &&
+      tokens->back() == llama_vocab_eos(vocabulary_)) {
+    tokens->pop_back();
+  }
+  return tokens;
+}
+
+Result<std::vector<TokenId>> LlamaVocabulary::tokenize_behind(std::string_view text,
+                                                              bool parse_special) const {
+  constexpr std::string_view kLead = "\n";
+  const auto lead = run_tokenizer(kLead, false, false);
+  if (lead) {
+    auto tokens = run_tokenizer(std::string(kLead).append(text), false, parse_special);
+    if (!tokens) return tokens;
+    if (tokens->size() >= lead->size() && std::equal(lead->begin(), lead->end(), tokens->begin())) {
+      tokens->erase(tokens->begin(), tokens->begin() + static_cast<std::ptrdiff_t>(lead->size()));
+      return tokens;
+    }
+  }
+  // The line's end has merged with the text: such tokenizers put no space in front.
+  return run_tokenizer(text, false, parse_special);
+}
+
+Result<std::vector<TokenId>> LlamaVocabulary::tokenize_parts(std::span<const PromptPart> parts,
+                                                             bool add_special) const {
+  if (parts.empty()) return tokenize("", add_special);
+  auto all =
+      parts.front().literal ? tokenize("", add_special) : tokenize(parts.front().text, add_special);
+  for (std::size_t i = parts.front().literal ? 0 : 1; all && i < parts.size(); ++i) {
+    const auto tokens = tokenize_behind(parts[i].text, !parts[i].literal);
+    if (!tokens) return tokens;
+    all->insert(all->end(), tokens->begin(), tokens->end());
+  }
+  return all;
+}
+
+std::vector<std::string> LlamaVocabulary::control_texts() const {
+  std::vector<std::string> texts;
+  const auto count = static_cast<TokenId>(size());
+  for (TokenId token = 0; token < count; ++token) {
+    if (!llama_vocab_is_control(vocabulary_, token)) continue;
+    if (auto piece = text(token); !piece.empty()) texts.push_back(std::move(piece));
+  }
+  return texts;
+}
+
+std::optional<TokenId> LlamaVocabulary::control_token(std::string_view text) const {
+  const auto tokens = run_tokenizer(text, false, true);
+  if (!tokens || tokens->size() != 1) return std::nullopt;
+  if (!llama_vocab_is_control(vocabulary_, tokens->front())) return std::nullopt;
+  return tokens->front();
+}
+
+void LlamaVocabulary::append_piece(TokenId token, std::string& out, bool show_control) const {
+  std::array<char, 256> buffer;  // NOLINT(*-member-init): written by libllama
+  const auto size =
+      llama_token_to_piece(vocabulary_, token, buffer.data(), buffer.size(), 0, show_control);
+  if (size >= 0) {
+    out.append(buffer.data(), static_cast<std::size_t>(size));
+    return;
+  }
+  std::string longer(static_cast<std::size_t>(-size), '\0');
+  const auto again =
+      llama_token_to_piece(vocabulary_, token, longer.data(), -size, 0, show_control);
+  if (again > 0) out.append(longer.data(), static_cast<std::size_t>(again));
+}
+
+bool LlamaVocabulary::ends_generation(TokenId token) const {
+  return llama_vocab_is_eog(vocabulary_, token);
+}
+
+std::uint32_t LlamaVocabulary::longest_token_bytes() const {
+  std::array<char, 256> buffer;  // NOLINT(*-member-init): written by libllama
+  std::int32_t longest = 0;
+  const auto count = static_cast<TokenId>(size());
+  for (TokenId token = 0; token < count; ++token) {
+    const auto length =
+        llama_token_to_piece(vocabulary_, token, buffer.data(), buffer.size(), 0, true);
+    longest = std::max(longest, std::abs(length));
+  }
+  return static_cast<std::uint32_t>(longest);
+}
+
+}  // namespace berth::worker
