@@ -27,6 +27,14 @@ void add_impossible_tensor(GgufWriter& writer) {
                     [](std::vector<float>&, std::uint64_t) {});
 }
 
+// One that the architecture cannot do without.
+std::string needed_tensor(const GgufWriter& model) {
+  const std::string usual = "blk.0.ffn_down.weight";
+  if (model.has_tensor(usual)) return usual;
+  // The embedding comes first, and is needed by all.
+  return model.tensor_names().front();
+}
+
 }  // namespace
 
 const std::array<FaultInfo, kFaults>& all_faults() {
@@ -38,6 +46,40 @@ std::optional<Fault> fault_from_name(std::string_view name) {
     if (info.name == name) return info.fault;
   }
   return std::nullopt;
+}
+
+Result<std::string> damaged_bytes(GgufWriter file, Fault fault) {
+  std::string bytes;
+  switch (fault) {
+    case Fault::kUnknownArchitecture:
+    case Fault::kNoTokenizer:
+    case Fault::kMissingShard:
+    case Fault::kMissingTensor:
+      return fail(Reason::kInvalidArgument, "only a model can have that fault");
+    case Fault::kEmpty:
+      break;
+    case Fault::kBadMagic:
+      bytes = file.bytes();
+      bytes.replace(0, 4, "FGUG");
+      break;
+    case Fault::kTruncatedHeader:
+      bytes = file.header();
+      bytes.resize(bytes.size() / 2);
+      break;
+    case Fault::kTruncatedData:
+      bytes = file.bytes();
+      bytes.resize(file.header().size() + (bytes.size() - file.header().size()) / 2);
+      break;
+    case Fault::kImpossibleSize:
+      add_impossible_tensor(file);
+      bytes = file.header();
+      break;
+    case Fault::kWrongVersion:
+      file.set_version(4);
+      bytes = file.bytes();
+      break;
+  }
+  return bytes;
 }
 
 Result<std::string> write_broken_model(Fault fault, const std::string& path, ModelOptions options) {
@@ -53,42 +95,16 @@ Result<std::string> write_broken_model(Fault fault, const std::string& path, Mod
 
   auto made = make_model(options);
   if (!made) return fail(std::move(made).error());
-  GgufWriter& writer = *made;
-  std::string bytes;
-  switch (fault) {
-    case Fault::kUnknownArchitecture:
-    case Fault::kNoTokenizer:
-    case Fault::kMissingShard:
-      bytes = writer.bytes();
-      break;
-    case Fault::kBadMagic:
-      bytes = writer.bytes();
-      bytes.replace(0, 4, "FGUG");
-      break;
-    case Fault::kEmpty:
-      break;
-    case Fault::kTruncatedHeader:
-      bytes = writer.header();
-      bytes.resize(bytes.size() / 2);
-      break;
-    case Fault::kTruncatedData:
-      bytes = writer.bytes();
-      bytes.resize(bytes.size() * 3 / 4);
-      break;
-    case Fault::kMissingTensor:
-      writer.remove_tensor("blk.0.ffn_down.weight");
-      bytes = writer.bytes();
-      break;
-    case Fault::kImpossibleSize:
-      add_impossible_tensor(writer);
-      bytes = writer.header();
-      break;
-    case Fault::kWrongVersion:
-      writer.set_version(4);
-      bytes = writer.bytes();
-      break;
+  Result<std::string> bytes;
+  if (fault == Fault::kMissingTensor) made->remove_tensor(needed_tensor(*made));
+  if (fault == Fault::kMissingTensor || fault == Fault::kUnknownArchitecture ||
+      fault == Fault::kNoTokenizer) {
+    bytes = made->bytes();
+  } else {
+    bytes = damaged_bytes(std::move(*made), fault);
+    if (!bytes) return bytes;
   }
-  if (auto written = write_file(path, bytes); !written) return fail(std::move(written).error());
+  if (auto written = write_file(path, *bytes); !written) return fail(std::move(written).error());
   return path;
 }
 

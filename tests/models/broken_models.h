@@ -44,6 +44,10 @@ constexpr std::size_t kFaults = 10;
 const std::array<FaultInfo, kFaults>& all_faults();
 std::optional<Fault> fault_from_name(std::string_view name);
 
+// The file with a fault that any GGUF file can have. Errors: kInvalidArgument, where the fault is
+// one of models.
+Result<std::string> damaged_bytes(GgufWriter file, Fault fault);
+
 // Writes a small model with that fault and returns the path to give to a loader: with kMissingShard
 // it is the first of two shards, whose second is not there. Errors: as write_model().
 Result<std::string> write_broken_model(Fault fault, const std::string& path,

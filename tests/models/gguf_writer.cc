@@ -1,15 +1,11 @@
 #include "tests/models/gguf_writer.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstddef>
 #include <fstream>
 
 namespace berth::test_models {
 namespace {
-
-constexpr std::size_t kBlock = 32;  // values in a block of Q8_0
 
 template <typename Number>
 void put(std::string& out, Number value) {
@@ -25,76 +21,11 @@ std::uint64_t padded(std::uint64_t size, std::uint64_t alignment) {
   return (size + alignment - 1) / alignment * alignment;
 }
 
-// Copies the values of `converted` to the end of `out`, as they lie in memory.
-template <typename Stored>
-void append_all(std::string& out, const std::vector<Stored>& converted) {
-  out.append(reinterpret_cast<const char*>(converted.data()), converted.size() * sizeof(Stored));
-}
-
-void encode_half(std::string& out, const std::vector<float>& values) {
-  std::vector<std::uint16_t> halves(values.size());
-  std::transform(values.begin(), values.end(), halves.begin(), half_from_float);
-  append_all(out, halves);
-}
-
-void encode_q8_0(std::string& out, const std::vector<float>& values) {
-  for (std::size_t start = 0; start + kBlock <= values.size(); start += kBlock) {
-    float largest = 0;
-    for (std::size_t i = 0; i < kBlock; ++i) {
-      largest = std::max(largest, std::fabs(values[start + i]));
-    }
-    const float scale = largest / 127.0F;
-    const float inverse = scale > 0 ? 1.0F / scale : 0.0F;
-    put(out, half_from_float(scale));
-    std::array<std::int8_t, kBlock> quotients{};
-    for (std::size_t i = 0; i < kBlock; ++i) {
-      // Rounds to nearest: the sum is positive.
-      const int shifted = static_cast<int>(values[start + i] * inverse + 128.5F);
-      quotients[i] = static_cast<std::int8_t>(std::clamp(shifted - 128, -127, 127));
-    }
-    out.append(reinterpret_cast<const char*>(quotients.data()), kBlock);
-  }
-}
-
 tl::unexpected<Error> cannot_write(const std::string& path) {
   return fail(Reason::kInternal, path + ": cannot be written");
 }
 
 }  // namespace
-
-std::uint16_t half_from_float(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = (bits >> 16U) & 0x8000U;
-  const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
-  std::uint32_t half = 0;
-  if (magnitude >= 0x7F800000U) {
-    half = magnitude > 0x7F800000U ? 0x7E00U : 0x7C00U;
-  } else if (magnitude >= 0x477FF000U) {
-    half = 0x7C00U;  // rounds to more than the largest half
-  } else if (magnitude >= 0x38800000U) {
-    // The rounding may carry into the exponent, which is then right, too.
-    const std::uint32_t odd = (magnitude >> 13U) & 1U;
-    half = (magnitude - 0x38000000U + 0x0FFFU + odd) >> 13U;
-  } else {
-    // Subnormal: units of 2^-24.
-    half = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(std::fabs(value), 24)));
-  }
-  return static_cast<std::uint16_t>(sign | half);
-}
-
-void encode_row(std::string& out, TensorType type, const std::vector<float>& values) {
-  switch (type) {
-    case TensorType::kF32:
-      append_all(out, values);
-      return;
-    case TensorType::kF16:
-      encode_half(out, values);
-      return;
-    case TensorType::kQ8_0:
-      encode_q8_0(out, values);
-      return;
-  }
-}
 
 Status write_file(const std::string& path, std::string_view bytes) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
@@ -163,6 +94,18 @@ void GgufWriter::remove_tensor(std::string_view name) {
   std::erase_if(tensors_, [&](const Entry& entry) { return entry.name == name; });
 }
 
+bool GgufWriter::has_tensor(std::string_view name) const {
+  return std::any_of(tensors_.begin(), tensors_.end(),
+                     [&](const Entry& entry) { return entry.name == name; });
+}
+
+std::vector<std::string> GgufWriter::tensor_names() const {
+  std::vector<std::string> names;
+  names.reserve(tensors_.size());
+  for (const Entry& entry : tensors_) names.push_back(entry.name);
+  return names;
+}
+
 void GgufWriter::set_alignment(std::uint32_t alignment) {
   alignment_ = alignment;
   set_u32("general.alignment", alignment);
@@ -171,15 +114,7 @@ void GgufWriter::set_alignment(std::uint32_t alignment) {
 std::uint64_t GgufWriter::stored_bytes(const Entry& entry) {
   std::uint64_t elements = 1;
   for (const std::uint64_t length : entry.shape) elements *= length;
-  switch (entry.type) {
-    case TensorType::kF32:
-      return elements * 4;
-    case TensorType::kF16:
-      return elements * 2;
-    case TensorType::kQ8_0:
-      return elements / kBlock * (kBlock + 2);
-  }
-  return 0;
+  return elements / block_values(entry.type) * block_bytes(entry.type);
 }
 
 std::string GgufWriter::header() const {

@@ -9,15 +9,9 @@
 #include <vector>
 
 #include "common/result.h"
+#include "tests/models/tensor_types.h"
 
 namespace berth::test_models {
-
-// The ggml types that the writer can store.
-enum class TensorType : std::uint32_t {
-  kF32 = 0,
-  kF16 = 1,
-  kQ8_0 = 8,  // NOLINT(readability-identifier-naming)
-};
 
 // Writes GGUF files, right ones and, on demand, wrong ones: it checks nothing that a broken file
 // may want to get wrong. Keys and tensors are written in the order in which they were added. One
@@ -44,10 +38,13 @@ class GgufWriter {
   void set_raw(std::string_view key, std::uint32_t type, std::string_view bytes);
   void remove_key(std::string_view key);
 
-  // `shape` has the row length first, 1 to 4 dimensions. Row lengths of kQ8_0 are multiples of 32.
+  // `shape` has the row length first, 1 to 4 dimensions. Row lengths are whole blocks of the type.
   void add_tensor(std::string name, TensorType type, std::vector<std::uint64_t> shape,
                   FillRow fill);
   void remove_tensor(std::string_view name);
+  [[nodiscard]] bool has_tensor(std::string_view name) const;
+  // In order.
+  [[nodiscard]] std::vector<std::string> tensor_names() const;
   [[nodiscard]] std::size_t tensor_count() const { return tensors_.size(); }
 
   void set_version(std::uint32_t version) { version_ = version; }
@@ -90,12 +87,6 @@ class GgufWriter {
   std::uint32_t version_ = 3;
   std::uint32_t alignment_ = 32;
 };
-
-// Appends `values` as they are stored in `type`. Blocks of kQ8_0 have 32 values.
-void encode_row(std::string& out, TensorType type, const std::vector<float>& values);
-
-// IEEE half precision, to nearest even.
-std::uint16_t half_from_float(float value);
 
 // Writes a file at once. Errors: kInternal.
 Status write_file(const std::string& path, std::string_view bytes);

@@ -18,26 +18,47 @@ inline constexpr std::string_view kChatMlTemplate =
     "message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-// A model of the llama architecture with random weights. It loads and generates words without
-// sense; unless `tied_output`, greedy decoding never ends by itself. The defaults make 0.5 MB that
-// load in a few milliseconds. The same options always give the same bytes.
+// What libllama makes of the last layer's output where it embeds (llama_pooling_type).
+enum class Pooling : std::uint8_t { kNone = 0, kMean = 1, kCls = 2, kLast = 3 };
+
+// A model with random weights. It loads and generates words without sense; unless `tied_output`,
+// greedy decoding never ends by itself. The defaults make 0.5 MB of the llama architecture that
+// load in a few milliseconds. The same options always give the same bytes. Where it matters the
+// layers alternate: the second, fourth and so on have attention (hybrids) or no window (gemma).
 struct ModelOptions {
-  std::string name = "random";         // general.name
-  std::string architecture = "llama";  // another one: only the name differs
+  std::string name = "random";  // general.name
+  // A name of all_architectures(); another one: llama, and only the name differs.
+  std::string architecture = "llama";
   std::uint32_t layers = 2;
   std::uint32_t heads = 4;     // divides `embedding` into even parts
   std::uint32_t kv_heads = 2;  // divides `heads`
   std::uint32_t embedding = 64;
-  std::uint32_t feed_forward = 128;
-  std::uint32_t vocabulary = 1024;        // tokens
-  std::uint32_t context = 1024;           // tokens
-  TensorType weights = TensorType::kF16;  // of the matrices; norms are f32
-  Tokenizer tokenizer = Tokenizer::kBpe;
+  std::uint32_t feed_forward = 128;                   // of each expert, too
+  std::uint32_t vocabulary = 1024;                    // tokens
+  std::uint32_t context = 1024;                       // tokens
+  TensorType weights = TensorType::kF16;              // of the matrices; norms are f32
+  std::optional<Tokenizer> tokenizer = std::nullopt;  // default: chosen_tokenizer()
+  // Not written for models that do not generate.
   std::optional<std::string> chat_template = std::string(kChatMlTemplate);
   bool tied_output = false;  // no output.weight: the embedding's is used
   std::uint32_t shards = 1;
   std::uint64_t seed = 1;
+  std::uint32_t experts = 4;  // of a mixture
+  std::uint32_t experts_used = 2;
+  std::uint32_t sliding_window = 32;              // tokens
+  std::optional<Pooling> pooling = std::nullopt;  // default: mean for encoders, none for others
+  // The factor by which layers after the first `early_layers` add less to what the layers before
+  // them said: near 0 the early layers alone would say nearly the same.
+  float later_layers = 1.0F;
+  std::uint32_t early_layers = 1;
 };
+
+// BPE, or WPM for encoders.
+Tokenizer chosen_tokenizer(const ModelOptions& options);
+
+// Sizes for a purpose: "200m" is a llama of 207 million parameters, for benchmarks. Empty: there is
+// none of that name.
+std::optional<ModelOptions> preset(std::string_view name);
 
 // The model, ready to be changed and written. Errors: kInvalidArgument, where the options do not
 // fit together.

@@ -19,6 +19,9 @@ constexpr std::array<std::string_view, 4> kBpeControl = {"<|endoftext|>", "<s>",
                                                          "<|im_end|>"};
 constexpr std::array<std::string_view, 5> kSpmControl = {"<unk>", "<s>", "</s>", "<|im_start|>",
                                                          "<|im_end|>"};
+constexpr std::array<std::string_view, 5> kWpmControl = {"[PAD]", "[UNK]", "[CLS]", "[SEP]",
+                                                         "[MASK]"};
+// Begins a word, in SPM and, in GGUF, also in WPM.
 constexpr std::string_view kSpmBlank = "\xE2\x96\x81";  // U+2581
 
 std::string utf8(std::uint32_t code) {
@@ -95,6 +98,41 @@ void set_spm(GgufWriter& writer, std::uint32_t size) {
   writer.set_bool("tokenizer.ggml.add_space_prefix", false);
 }
 
+// Upper case is not in the vocabulary: the tokenizer makes text lower.
+constexpr bool is_wpm_letter(char letter) {
+  return letter < 'A' || letter > 'Z';
+}
+constexpr std::uint32_t kWpmLetters = '~' - '!' + 1 - 26;
+
+void set_wpm(GgufWriter& writer, std::uint32_t size) {
+  std::vector<std::string> tokens(kWpmControl.begin(), kWpmControl.end());
+  std::vector<std::int32_t> types(tokens.size(), kControl);
+  types[1] = kUnknown;
+  // A letter within a word, and as the first of one.
+  for (const std::string_view start : {std::string_view(), kSpmBlank}) {
+    for (char letter = '!'; letter <= '~'; ++letter) {
+      if (is_wpm_letter(letter)) tokens.push_back(std::string(start) + letter);
+    }
+  }
+  for (std::uint32_t i = 0; tokens.size() < size; ++i) {
+    tokens.push_back(std::string(kSpmBlank) + word(i));
+  }
+  types.resize(tokens.size(), kNormal);
+
+  writer.set_text("tokenizer.ggml.model", "bert");
+  writer.set_text("tokenizer.ggml.pre", "default");
+  writer.set_texts("tokenizer.ggml.tokens", tokens);
+  writer.set_i32s("tokenizer.ggml.token_type", types);
+  writer.set_u32("tokenizer.ggml.token_type_count", 2);
+  writer.set_u32("tokenizer.ggml.padding_token_id", 0);
+  writer.set_u32("tokenizer.ggml.unknown_token_id", 1);
+  writer.set_u32("tokenizer.ggml.bos_token_id", 2);
+  writer.set_u32("tokenizer.ggml.cls_token_id", 2);
+  writer.set_u32("tokenizer.ggml.eos_token_id", 3);
+  writer.set_u32("tokenizer.ggml.seperator_token_id", 3);  // so spelt in the format
+  writer.set_u32("tokenizer.ggml.mask_token_id", 4);
+}
+
 }  // namespace
 
 std::uint32_t control_tokens(Tokenizer tokenizer) {
@@ -103,6 +141,8 @@ std::uint32_t control_tokens(Tokenizer tokenizer) {
       return static_cast<std::uint32_t>(kBpeControl.size());
     case Tokenizer::kSpm:
       return static_cast<std::uint32_t>(kSpmControl.size());
+    case Tokenizer::kWpm:
+      return static_cast<std::uint32_t>(kWpmControl.size());
     case Tokenizer::kNone:
       break;
   }
@@ -115,6 +155,8 @@ std::uint32_t special_tokens(Tokenizer tokenizer) {
       return control_tokens(tokenizer) + 256 + 1;
     case Tokenizer::kSpm:
       return control_tokens(tokenizer) + 256 + 1 + ('~' - '!' + 1);
+    case Tokenizer::kWpm:
+      return control_tokens(tokenizer) + 2 * kWpmLetters;
     case Tokenizer::kNone:
       break;
   }
@@ -149,6 +191,9 @@ Status set_tokenizer(GgufWriter& writer, Tokenizer tokenizer, std::uint32_t size
       break;
     case Tokenizer::kSpm:
       set_spm(writer, size);
+      break;
+    case Tokenizer::kWpm:
+      set_wpm(writer, size);
       break;
     case Tokenizer::kNone:
       break;

@@ -7,10 +7,12 @@
 
 namespace berth::test_models {
 
-// Both know every byte, so that any UTF-8 text can be tokenized, and the control tokens of ChatML.
+// BPE and SPM know every byte, so that any UTF-8 text can be tokenized, and the control tokens of
+// ChatML. WPM knows ASCII in lower case; anything else is its unknown token.
 enum class Tokenizer : std::uint8_t {
   kBpe,   // "gpt2" with the pre-tokenizer of llama 3
   kSpm,   // "llama", with byte fallback
+  kWpm,   // "bert"
   kNone,  // no tokenizer keys at all
 };
 
