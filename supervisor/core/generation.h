@@ -17,6 +17,9 @@ struct ChatInput {
   std::string messages_json;  // a JSON array, well-formed UTF-8
   std::string tools_json{};   // a JSON array or empty
   bool add_generation_prompt = true;
+  std::string tool_choice_json{};         // as OpenAI's `tool_choice`, or empty
+  std::string template_variables_json{};  // an object, or empty
+  bool raw_answer = false;                // tool calls and reasoning stay in the text
 };
 struct PromptInput {
   std::string text;  // well-formed UTF-8
@@ -25,13 +28,30 @@ struct TokenInput {
   std::vector<std::int32_t> ids;
 };
 
+struct LogitBias {
+  std::int32_t token = 0;
+  float bias = 0;  // -100 to 100; at most -100 bans the token
+};
+
 // Absent: the worker's default.
 struct Sampling {
-  std::optional<float> temperature;    // 0 to 100; 0 = greedy
-  std::optional<std::uint32_t> top_k;  // 0 = off
-  std::optional<float> top_p;          // above 0, to 1
-  std::optional<std::uint32_t> seed;
+#define BERTH_SAMPLING_FIELD(type, name) std::optional<type> name;
+#include "supervisor/core/sampling_fields.def"
+#undef BERTH_SAMPLING_FIELD
+  std::vector<std::string> dry_breakers;
+  std::vector<LogitBias> logit_bias;
 };
+
+// What the answer must look like.
+struct JsonObjectFormat {};
+struct JsonSchemaFormat {
+  std::string schema;  // JSON
+};
+struct GrammarFormat {
+  std::string gbnf;
+};
+using OutputFormat =
+    std::variant<std::monostate, JsonObjectFormat, JsonSchemaFormat, GrammarFormat>;
 
 struct GenerateRequest {
   std::string request_id;
@@ -40,20 +60,43 @@ struct GenerateRequest {
   Sampling sampling;
   std::optional<std::uint32_t> max_tokens;
   std::vector<std::string> stop;  // at most 16 of at most 1024 bytes
+  OutputFormat format;
+  std::optional<std::uint32_t> top_logprobs;  // 0 to 20
 };
 
 struct PrefillEvent {
   std::uint32_t done = 0;   // tokens
   std::uint32_t total = 0;  // tokens
 };
+struct TokenLogprob {
+  std::int32_t id = 0;
+  float logprob = 0;  // natural logarithm
+  std::string text;   // the token's bytes, which may be a part of a character
+};
+struct TokenLogprobs {
+  TokenLogprob chosen;
+  std::vector<TokenLogprob> top;  // the likeliest first
+};
+// A piece of a call of a tool.
+struct ToolCall {
+  std::uint32_t index = 0;
+  std::string id;         // with `name` only in the first piece
+  std::string name;       //
+  std::string arguments;  // the next piece of their JSON text
+};
 struct TokenEvent {
   std::string text;  // whole UTF-8 characters
   std::vector<std::int32_t> ids;
+  std::vector<TokenLogprobs> logprobs{};  // one for each id, or none
+  std::string reasoning{};                // whole UTF-8 characters, not part of `text`
+  std::vector<ToolCall> tool_calls{};
 };
 struct Usage {
   std::uint32_t prompt_tokens = 0;
   std::uint32_t completion_tokens = 0;
   std::uint32_t cached_tokens = 0;
+  std::uint32_t drafted_tokens = 0;
+  std::uint32_t accepted_tokens = 0;
 };
 // Microseconds.
 struct Timings {
@@ -64,7 +107,7 @@ struct Timings {
   std::uint64_t first_token_us = 0;
 };
 struct DoneEvent {
-  std::string finish_reason;  // stop | length
+  std::string finish_reason;  // stop | length | tool_calls
   std::string stop_text;
   Usage usage;
   Timings timings;

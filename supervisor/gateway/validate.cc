@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -33,7 +34,9 @@ struct InputCheck {
       return bad("chat.messages_json", "The chat has no messages: give a JSON array of them.");
     }
     if (Status ok = validate_utf8(chat.messages_json, "chat.messages_json"); !ok) return ok;
-    return validate_utf8(chat.tools_json, "chat.tools_json");
+    if (Status ok = validate_utf8(chat.tools_json, "chat.tools_json"); !ok) return ok;
+    if (Status ok = validate_utf8(chat.tool_choice_json, "chat.tool_choice_json"); !ok) return ok;
+    return validate_utf8(chat.template_variables_json, "chat.template_variables_json");
   }
   Status operator()(const core::PromptInput& prompt) const {
     return validate_utf8(prompt.text, "prompt");
@@ -50,6 +53,39 @@ struct InputCheck {
     return {};
   }
 };
+
+struct FormatCheck {
+  Status operator()(std::monostate) const { return {}; }
+  Status operator()(core::JsonObjectFormat) const { return {}; }
+  Status operator()(const core::JsonSchemaFormat& format) const {
+    return validate_utf8(format.schema, "format.json_schema");
+  }
+  Status operator()(const core::GrammarFormat& format) const {
+    return validate_utf8(format.gbnf, "format.grammar");
+  }
+};
+
+template <typename Value>
+bool is_finite([[maybe_unused]] Value value) {
+  if constexpr (std::is_floating_point_v<Value>) return std::isfinite(value);
+  return true;
+}
+
+// The worker checks ranges; what is no number at all need not wake it.
+Status validate_sampling(const core::Sampling& sampling) {
+#define BERTH_SAMPLING_FIELD(type, name)                                               \
+  if (sampling.name && !is_finite(*sampling.name)) {                                   \
+    return bad("sampling." #name, "sampling." #name " must be a finite number, not " + \
+                                      std::to_string(*sampling.name) + ".");           \
+  }
+#include "supervisor/core/sampling_fields.def"
+#undef BERTH_SAMPLING_FIELD
+  if (Status ok = validate_number(sampling.temperature, "sampling.temperature", 0, false, 100);
+      !ok) {
+    return ok;
+  }
+  return validate_number(sampling.top_p, "sampling.top_p", 0, true, 1);
+}
 
 }  // namespace
 
@@ -88,12 +124,8 @@ Status validate(const core::GenerateRequest& request) {
     }
     if (Status ok = validate_utf8(stop, "stop"); !ok) return ok;
   }
-  const core::Sampling& sampling = request.sampling;
-  if (Status ok = validate_number(sampling.temperature, "sampling.temperature", 0, false, 100);
-      !ok) {
-    return ok;
-  }
-  return validate_number(sampling.top_p, "sampling.top_p", 0, true, 1);
+  if (Status ok = std::visit(FormatCheck{}, request.format); !ok) return ok;
+  return validate_sampling(request.sampling);
 }
 
 }  // namespace berth::gateway

@@ -14,6 +14,9 @@ struct PutInput {
     to.mutable_chat()->set_messages_json(chat.messages_json);
     to.mutable_chat()->set_tools_json(chat.tools_json);
     to.mutable_chat()->set_add_generation_prompt(chat.add_generation_prompt);
+    to.mutable_chat()->set_tool_choice_json(chat.tool_choice_json);
+    to.mutable_chat()->set_template_variables_json(chat.template_variables_json);
+    to.mutable_chat()->set_raw_answer(chat.raw_answer);
   }
   void operator()(const core::PromptInput& prompt) const { to.set_prompt(prompt.text); }
   void operator()(const core::TokenInput& tokens) const {
@@ -21,12 +24,61 @@ struct PutInput {
   }
 };
 
+struct PutFormat {
+  v1::GenerateRequest& to;
+
+  void operator()(std::monostate) const {}
+  void operator()(core::JsonObjectFormat) const { to.mutable_format()->set_json_object(true); }
+  void operator()(const core::JsonSchemaFormat& format) const {
+    to.mutable_format()->set_json_schema(format.schema);
+  }
+  void operator()(const core::GrammarFormat& format) const {
+    to.mutable_format()->set_grammar(format.gbnf);
+  }
+};
+
+void put_sampling(const core::Sampling& from, v1::Sampling& to) {
+#define BERTH_SAMPLING_FIELD(type, name) \
+  if (from.name) to.set_##name(*from.name);
+#include "supervisor/core/sampling_fields.def"
+#undef BERTH_SAMPLING_FIELD
+  for (const std::string& breaker : from.dry_breakers) to.add_dry_breakers(breaker);
+  for (const core::LogitBias& bias : from.logit_bias) {
+    v1::LogitBias& added = *to.add_logit_bias();
+    added.set_token(bias.token);
+    added.set_bias(bias.bias);
+  }
+}
+
+core::TokenLogprob from_proto(const v1::TokenLogprob& from) {
+  return {from.id(), from.logprob(), from.text()};
+}
+
+core::TokenEvent from_proto(v1::Token& from) {
+  core::TokenEvent to;
+  to.text = std::move(*from.mutable_text());
+  to.ids.assign(from.ids().begin(), from.ids().end());
+  for (const v1::TokenLogprobs& one : from.logprobs()) {
+    core::TokenLogprobs& added = to.logprobs.emplace_back();
+    added.chosen = from_proto(one.chosen());
+    for (const v1::TokenLogprob& top : one.top()) added.top.push_back(from_proto(top));
+  }
+  to.reasoning = std::move(*from.mutable_reasoning());
+  for (v1::ToolCall& call : *from.mutable_tool_calls()) {
+    to.tool_calls.push_back({call.index(), std::move(*call.mutable_id()),
+                             std::move(*call.mutable_name()),
+                             std::move(*call.mutable_arguments())});
+  }
+  return to;
+}
+
 core::DoneEvent from_proto(const v1::Done& done) {
   core::DoneEvent to;
   to.finish_reason = done.finish_reason();
   to.stop_text = done.stop_text();
   to.usage = {done.usage().prompt_tokens(), done.usage().completion_tokens(),
-              done.usage().cached_tokens()};
+              done.usage().cached_tokens(), done.usage().drafted_tokens(),
+              done.usage().accepted_tokens()};
   to.timings.queue_us = done.timings().queue_us();
   to.timings.prefill_us = done.timings().prefill_us();
   to.timings.decode_us = done.timings().decode_us();
@@ -41,13 +93,11 @@ v1::GenerateRequest to_proto(const core::GenerateRequest& request) {
   to.set_model(request.model);
   to.set_request_id(request.request_id);
   std::visit(PutInput{to}, request.input);
-  v1::Sampling& sampling = *to.mutable_sampling();
-  if (request.sampling.temperature) sampling.set_temperature(*request.sampling.temperature);
-  if (request.sampling.top_k) sampling.set_top_k(*request.sampling.top_k);
-  if (request.sampling.top_p) sampling.set_top_p(*request.sampling.top_p);
-  if (request.sampling.seed) sampling.set_seed(*request.sampling.seed);
+  put_sampling(request.sampling, *to.mutable_sampling());
   if (request.max_tokens) to.set_max_tokens(*request.max_tokens);
   for (const std::string& stop : request.stop) to.add_stop(stop);
+  std::visit(PutFormat{to}, request.format);
+  if (request.top_logprobs) to.set_top_logprobs(*request.top_logprobs);
   return to;
 }
 
@@ -55,12 +105,8 @@ std::optional<core::GenerateEvent> from_proto(v1::GenerateEvent& event) {
   switch (event.event_case()) {
     case v1::GenerateEvent::kPrefill:
       return core::PrefillEvent{event.prefill().done(), event.prefill().total()};
-    case v1::GenerateEvent::kToken: {
-      core::TokenEvent token;
-      token.text = std::move(*event.mutable_token()->mutable_text());
-      token.ids.assign(event.token().ids().begin(), event.token().ids().end());
-      return token;
-    }
+    case v1::GenerateEvent::kToken:
+      return from_proto(*event.mutable_token());
     case v1::GenerateEvent::kDone:
       return from_proto(event.done());
     case v1::GenerateEvent::kAccepted:

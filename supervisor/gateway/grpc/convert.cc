@@ -6,6 +6,43 @@
 #include "supervisor/rpc/progress_messages.h"
 
 namespace berth::gateway {
+namespace {
+
+core::Sampling from_proto(const v1::Sampling& from) {
+  core::Sampling to;
+#define BERTH_SAMPLING_FIELD(type, name) \
+  if (from.has_##name()) to.name = from.name();
+#include "supervisor/core/sampling_fields.def"
+#undef BERTH_SAMPLING_FIELD
+  to.dry_breakers.assign(from.dry_breakers().begin(), from.dry_breakers().end());
+  for (const v1::LogitBias& bias : from.logit_bias()) {
+    to.logit_bias.push_back({bias.token(), bias.bias()});
+  }
+  return to;
+}
+
+core::OutputFormat from_proto(const v1::OutputFormat& from) {
+  switch (from.format_case()) {
+    case v1::OutputFormat::kJsonObject:
+      if (!from.json_object()) break;
+      return core::JsonObjectFormat{};
+    case v1::OutputFormat::kJsonSchema:
+      return core::JsonSchemaFormat{from.json_schema()};
+    case v1::OutputFormat::kGrammar:
+      return core::GrammarFormat{from.grammar()};
+    case v1::OutputFormat::FORMAT_NOT_SET:
+      break;
+  }
+  return {};
+}
+
+void put_logprob(core::TokenLogprob& from, v1::TokenLogprob& to) {
+  to.set_id(from.id);
+  to.set_logprob(from.logprob);
+  to.set_text(std::move(from.text));
+}
+
+}  // namespace
 
 Result<core::GenerateRequest> from_proto(const v1::GenerateRequest& request) {
   core::GenerateRequest to;
@@ -17,6 +54,9 @@ Result<core::GenerateRequest> from_proto(const v1::GenerateRequest& request) {
       if (request.chat().has_add_generation_prompt()) {
         chat.add_generation_prompt = request.chat().add_generation_prompt();
       }
+      chat.tool_choice_json = request.chat().tool_choice_json();
+      chat.template_variables_json = request.chat().template_variables_json();
+      chat.raw_answer = request.chat().raw_answer();
       to.input = std::move(chat);
       break;
     }
@@ -34,11 +74,9 @@ Result<core::GenerateRequest> from_proto(const v1::GenerateRequest& request) {
                         std::move(extras)));
     }
   }
-  const v1::Sampling& sampling = request.sampling();
-  if (sampling.has_temperature()) to.sampling.temperature = sampling.temperature();
-  if (sampling.has_top_k()) to.sampling.top_k = sampling.top_k();
-  if (sampling.has_top_p()) to.sampling.top_p = sampling.top_p();
-  if (sampling.has_seed()) to.sampling.seed = sampling.seed();
+  to.sampling = from_proto(request.sampling());
+  to.format = from_proto(request.format());
+  if (request.has_top_logprobs()) to.top_logprobs = request.top_logprobs();
   if (request.has_max_tokens()) to.max_tokens = request.max_tokens();
   to.stop.assign(request.stop().begin(), request.stop().end());
   if (!to.request_id.empty()) {
@@ -74,7 +112,21 @@ v1::GenerateEvent to_event(const core::PrefillEvent& prefill) {
 v1::GenerateEvent to_event(core::TokenEvent token) {
   v1::GenerateEvent event;
   event.mutable_token()->set_text(std::move(token.text));
-  event.mutable_token()->mutable_ids()->Add(token.ids.begin(), token.ids.end());
+  v1::Token& to = *event.mutable_token();
+  to.mutable_ids()->Add(token.ids.begin(), token.ids.end());
+  for (core::TokenLogprobs& one : token.logprobs) {
+    v1::TokenLogprobs& added = *to.add_logprobs();
+    put_logprob(one.chosen, *added.mutable_chosen());
+    for (core::TokenLogprob& top : one.top) put_logprob(top, *added.add_top());
+  }
+  to.set_reasoning(std::move(token.reasoning));
+  for (core::ToolCall& call : token.tool_calls) {
+    v1::ToolCall& added = *to.add_tool_calls();
+    added.set_index(call.index);
+    added.set_id(std::move(call.id));
+    added.set_name(std::move(call.name));
+    added.set_arguments(std::move(call.arguments));
+  }
   return event;
 }
 
@@ -87,6 +139,8 @@ v1::GenerateEvent to_event(const Finished& finished) {
   done.mutable_usage()->set_prompt_tokens(from.usage.prompt_tokens);
   done.mutable_usage()->set_completion_tokens(from.usage.completion_tokens);
   done.mutable_usage()->set_cached_tokens(from.usage.cached_tokens);
+  done.mutable_usage()->set_drafted_tokens(from.usage.drafted_tokens);
+  done.mutable_usage()->set_accepted_tokens(from.usage.accepted_tokens);
   done.mutable_timings()->set_queue_us(from.timings.queue_us);
   done.mutable_timings()->set_load_us(from.timings.load_us);
   done.mutable_timings()->set_prefill_us(from.timings.prefill_us);

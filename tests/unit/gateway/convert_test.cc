@@ -1,6 +1,13 @@
 #include "supervisor/gateway/grpc/convert.h"
 
+#include <google/protobuf/message.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "supervisor/rpc/worker_messages.h"
 
 namespace berth::gateway {
 namespace {
@@ -56,6 +63,88 @@ TEST(Convert, PathsAreForAdmins) {
   model.path = "/srv/models/demo.gguf";
   EXPECT_EQ(to_proto(model, "absent", /*with_path=*/false).path(), "");
   EXPECT_EQ(to_proto(model, "absent", /*with_path=*/true).path(), model.path);
+}
+
+// Fills every field, of messages within too, with something that its type can hold; strings are
+// JSON, so that they are well-formed wherever they go.
+void fill(google::protobuf::Message& message, int& counter) {
+  const auto& descriptor = *message.GetDescriptor();
+  const auto& reflection = *message.GetReflection();
+  for (int i = 0; i < descriptor.field_count(); ++i) {
+    const auto& field = *descriptor.field(i);
+    ++counter;
+    using Field = google::protobuf::FieldDescriptor;
+    const bool many = field.is_repeated();
+    switch (field.cpp_type()) {
+      case Field::CPPTYPE_FLOAT:
+        many ? reflection.AddFloat(&message, &field, 0.5F)
+             : reflection.SetFloat(&message, &field, 1.0F / static_cast<float>(counter));
+        break;
+      case Field::CPPTYPE_UINT32:
+        reflection.SetUInt32(&message, &field, static_cast<std::uint32_t>(counter));
+        break;
+      case Field::CPPTYPE_INT32:
+        many ? reflection.AddInt32(&message, &field, counter)
+             : reflection.SetInt32(&message, &field, counter);
+        break;
+      case Field::CPPTYPE_BOOL:
+        reflection.SetBool(&message, &field, true);
+        break;
+      case Field::CPPTYPE_STRING: {
+        const auto text = "[" + std::to_string(counter) + "]";
+        many ? reflection.AddString(&message, &field, text)
+             : reflection.SetString(&message, &field, text);
+        break;
+      }
+      case Field::CPPTYPE_MESSAGE:
+        fill(many ? *reflection.AddMessage(&message, &field)
+                  : *reflection.MutableMessage(&message, &field),
+             counter);
+        break;
+      default:
+        ADD_FAILURE() << "another type in " << field.full_name();
+    }
+  }
+}
+
+TEST(Convert, EveryOptionOfARequestReachesTheWorker) {
+  int counter = 0;
+  v1::GenerateRequest request;
+  fill(*request.mutable_sampling(), counter);
+  fill(*request.mutable_chat(), counter);
+  request.set_model("demo");
+  request.set_request_id("r-1");
+  request.set_max_tokens(7);
+  request.set_top_logprobs(3);
+  request.add_stop("end");
+  for (const auto* const format : {"object", "schema", "grammar"}) {
+    if (*format == 'o') request.mutable_format()->set_json_object(true);
+    if (*format == 's') request.mutable_format()->set_json_schema("{}");
+    if (*format == 'g') request.mutable_format()->set_grammar("root ::= \"a\"");
+    const auto made = from_proto(request);
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    EXPECT_EQ(rpc::to_proto(*made).ShortDebugString(), request.ShortDebugString());
+  }
+}
+
+TEST(Convert, EveryPartOfATokenReachesTheClient) {
+  int counter = 0;
+  v1::GenerateEvent event;
+  fill(*event.mutable_token(), counter);
+  const auto expected = event.ShortDebugString();
+  auto made = rpc::from_proto(event);
+  ASSERT_TRUE(made.has_value());
+  EXPECT_EQ(to_event(std::get<core::TokenEvent>(std::move(*made))).ShortDebugString(), expected);
+}
+
+TEST(Convert, RefusesNumbersThatAreNone) {
+  v1::GenerateRequest request;
+  request.set_model("demo");
+  request.set_prompt("x");
+  request.mutable_sampling()->set_min_p(std::nanf(""));
+  const auto made = from_proto(request);
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().extras->param, "sampling.min_p");
 }
 
 }  // namespace
