@@ -1,0 +1,81 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "worker/answer/answer_parser.h"
+
+namespace berth::worker {
+
+// What a client has when it put the deltas of an answer together.
+struct ParsedAnswer {
+  struct Call {
+    std::string name;
+    std::string arguments;
+    bool operator==(const Call&) const = default;
+  };
+  std::string content;
+  std::string reasoning;
+  std::vector<Call> calls;
+  bool operator==(const ParsedAnswer&) const = default;
+
+  void add(const AnswerDelta& delta) {
+    content += delta.content;
+    reasoning += delta.reasoning;
+    for (const auto& piece : delta.tool_calls) {
+      if (piece.index == calls.size()) {
+        EXPECT_EQ(piece.id, "call_" + std::to_string(piece.index));
+        calls.push_back({piece.name, piece.arguments});
+      } else {
+        // One call after the other; id and name come once.
+        EXPECT_EQ(piece.index + 1, calls.size());
+        EXPECT_TRUE(piece.id.empty() && piece.name.empty());
+        if (!calls.empty()) calls.back().arguments += piece.arguments;
+      }
+    }
+  }
+};
+
+inline void PrintTo(const ParsedAnswer& answer, std::ostream* out) {
+  *out << "content '" << answer.content << "' reasoning '" << answer.reasoning << "'";
+  for (const auto& call : answer.calls) *out << " " << call.name << "(" << call.arguments << ")";
+}
+
+inline AnswerParser make_parser(const AnswerForm& form) {
+  return AnswerParser(form, {.tools = {"f", "get_weather", "g-2"}, .make_id = nullptr});
+}
+
+inline ParsedAnswer parse_pieces(const AnswerForm& form, const std::vector<std::string>& pieces) {
+  auto parser = make_parser(form);
+  ParsedAnswer answer;
+  AnswerDelta delta;
+  for (const auto& piece : pieces) {
+    delta.clear();
+    parser.push(piece, delta);
+    answer.add(delta);
+  }
+  delta.clear();
+  parser.finish(delta);
+  answer.add(delta);
+  EXPECT_EQ(parser.called_tools(), !answer.calls.empty());
+  return answer;
+}
+
+inline std::vector<std::string> bytes_of(std::string_view text) {
+  std::vector<std::string> pieces;
+  for (const char c : text) pieces.emplace_back(1, c);
+  return pieces;
+}
+
+// Whole and byte by byte, which must not differ.
+inline ParsedAnswer parse_answer(const AnswerForm& form, std::string_view text) {
+  const auto whole = parse_pieces(form, {std::string(text)});
+  EXPECT_EQ(parse_pieces(form, bytes_of(text)), whole) << text;
+  return whole;
+}
+
+}  // namespace berth::worker
