@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/cores.h"
 #include "common/durations.h"
 #include "common/log.h"
 #include "common/sd_notify.h"
@@ -237,6 +238,7 @@ class Daemon {
                                           .on_readable = readable_on(io_)});
     residency::Limits limits;
     limits.queue_timeout = config_->server.queue_timeout;
+    limits.cores = usable_cores();
     residency_ = std::make_unique<residency::Residency>(
         residency::Environment{
             .clock = clock_,

@@ -149,6 +149,12 @@ void Instance::lease_returned(bool client) {
   feed(core::LeaseReturned{client});
 }
 
+void Instance::use_threads(std::uint32_t threads) {
+  if (threads == told_threads_ || !worker_) return;
+  told_threads_ = threads;
+  worker_->set_threads(threads);
+}
+
 void Instance::on_notify(std::string_view line) {
   if (line == "listening") feed(core::Listening{});
 }
@@ -178,6 +184,8 @@ void Instance::on_ready(const rpc::WorkerReady& ready) {
   if (machine_.state() != core::InstanceState::kLoading) return;
   ready_ = ready;
   ready_.sequences = std::max<std::uint32_t>(ready_.sequences, 1);
+  ready_.threads = std::max<std::uint32_t>(ready_.threads, 1);
+  told_threads_ = ready_.threads;
   feed(core::BecameReady{});
 }
 

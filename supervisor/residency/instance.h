@@ -69,6 +69,8 @@ class Instance : public process::ChildObserver,
   // A place, counted until lease_returned(). Requires free_places() > 0.
   void grant_lease();
   void lease_returned(bool client);
+  // Compute threads from now on; tells the worker only what is new to it. Requires leases.
+  void use_threads(std::uint32_t threads);
 
   // `done` gets how the stop went; it must have been ordered.
   void await_end(std::function<void(Result<UnloadOutcome>)> done);
@@ -144,6 +146,7 @@ class Instance : public process::ChildObserver,
   std::vector<std::string> command_;
   std::vector<std::string> log_tail_;
   rpc::WorkerReady ready_;
+  std::uint32_t told_threads_ = 0;
   float told_fraction_ = 0;
   pid_t pid_ = 0;  // kept after the exit, for the records
   std::uint64_t served_ = 0;

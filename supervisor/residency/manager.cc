@@ -20,6 +20,7 @@
 #include "supervisor/core/instance_state.h"
 #include "supervisor/core/mutation.h"
 #include "supervisor/core/redact.h"
+#include "supervisor/core/thread_shares.h"
 #include "supervisor/core/waiters.h"
 #include "supervisor/residency/evidence.h"
 #include "supervisor/residency/instance.h"
@@ -287,6 +288,7 @@ void Manager::serve(Berth& berth) {
 
 Lease Manager::grant(Instance& instance, const Waiter& waiter) {
   instance.grant_lease();
+  share_cores();
   Lease::Impl::Place place;
   place.model = instance.model().name;
   place.instance = instance.machine().id();
@@ -302,6 +304,20 @@ void Manager::lease_returned(const std::string& model, const Uuid& instance, boo
   const std::shared_ptr<Instance> there = find(model, instance);
   if (!there) return;
   there->lease_returned(client);
+  share_cores();
+}
+
+void Manager::share_cores() {
+  if (limits_.cores == 0) return;
+  std::vector<Instance*> working;
+  std::vector<std::uint32_t> wanted;
+  for (const auto& [id, instance] : instances_) {
+    if (instance->machine().leases() == 0) continue;
+    working.push_back(instance.get());
+    wanted.push_back(instance->ready().threads);
+  }
+  const auto shares = core::share_threads(limits_.cores, wanted);
+  for (std::size_t i = 0; i < working.size(); ++i) working[i]->use_threads(shares[i]);
 }
 
 void Manager::on_instance_ready(Instance& instance) {

@@ -91,6 +91,8 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void start(Berth& berth, RequestClass request_class);
   void serve(Berth& berth);
   Lease grant(Instance& instance, const Waiter& waiter);
+  // Gives those who have work their part of the cores.
+  void share_cores();
   void report_soon(Berth& berth);
   void report(const std::string& model);
   [[nodiscard]] ClaimProgress progress_of(const Berth& berth, core::Ticket ticket) const;

@@ -147,6 +147,8 @@ struct Limits {
   Duration queue_timeout = std::chrono::minutes(10);  // M19
   Duration term_wait = std::chrono::seconds(10);      // L3
   Duration kill_wait = std::chrono::seconds(5);       // L3
+  // That the workers which compute share; 0: each keeps the threads that it has.
+  std::uint32_t cores = 0;
 };
 
 // Owns every instance. Core strand only. Lives as long as the program; destroy it after shutdown()

@@ -31,6 +31,10 @@ void WorkerHandle::cancel_load() {
   client_->cancel_load();
 }
 
+void WorkerHandle::set_threads(std::uint32_t threads) {
+  client_->set_threads(threads);
+}
+
 void WorkerHandle::revoke() {
   in_flight_->revoke();
 }

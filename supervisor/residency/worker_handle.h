@@ -25,6 +25,7 @@ class WorkerHandle : public rpc::WorkerClient, private rpc::WorkerObserver {
                                               SteadyTime deadline,
                                               std::shared_ptr<rpc::GenerateSink> sink) override;
   void cancel_load() override;
+  void set_threads(std::uint32_t threads) override;
 
   // Ends all that runs on the worker; each ends with kWorkerDied.
   void revoke();

@@ -255,6 +255,12 @@ class GrpcWorkerClient : public WorkerClient {
     control_->send(std::move(request));
   }
 
+  void set_threads(std::uint32_t threads) override {
+    v1::ControlRequest request;
+    request.mutable_set_threads()->set_threads(threads);
+    control_->send(std::move(request));
+  }
+
  private:
   static std::shared_ptr<grpc::Channel> channel_to(const std::string& socket_path) {
     grpc::ChannelArguments arguments;

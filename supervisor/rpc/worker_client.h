@@ -109,6 +109,8 @@ class WorkerClient {
                                                  std::shared_ptr<GenerateSink> sink) = 0;
   // Asks a worker that is loading to give up.
   virtual void cancel_load() = 0;
+  // Compute threads from its next batch on.
+  virtual void set_threads(std::uint32_t threads) = 0;
 };
 
 // Makes connections; the seam of the simulation.

@@ -221,6 +221,8 @@ void SimWorker::finish_load() {
   ready.sequences = script_.sequences;
   ready.longest_token_bytes = script_.longest_token_bytes;
   ready.can_chat = true;
+  ready.threads = script_.threads;
+  threads_ = script_.threads;
   ready.memory = {{"host", 1000, 200, 30}};
   tell([ready](rpc::WorkerObserver& observer) { observer.on_ready(ready); });
   if (script_.fate == Fate::kDiesReady) after(script_.fate_after, &SimWorker::fate_strikes);

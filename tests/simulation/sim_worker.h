@@ -55,6 +55,9 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
   // When it got its first SIGTERM and SIGKILL.
   [[nodiscard]] std::optional<SteadyTime> terminated() const { return terminated_; }
   [[nodiscard]] std::optional<SteadyTime> killed() const { return killed_; }
+  void set_threads(std::uint32_t threads) { threads_ = threads; }
+  // That it computes with.
+  [[nodiscard]] std::uint32_t threads() const { return threads_; }
   [[nodiscard]] std::size_t generations() const { return calls_.size(); }
 
  private:
@@ -78,6 +81,7 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
   const WorkerScript script_;
   const std::string model_;
   const std::string instance_;
+  std::uint32_t threads_ = 0;
   const std::string socket_;
   const pid_t pid_;
 

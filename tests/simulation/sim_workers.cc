@@ -54,6 +54,7 @@ class SimWorkers::Client : public rpc::WorkerClient {
     return worker_->generate(request, deadline, std::move(sink));
   }
   void cancel_load() override {}
+  void set_threads(std::uint32_t threads) override { worker_->set_threads(threads); }
 
  private:
   const std::shared_ptr<SimWorker> worker_;

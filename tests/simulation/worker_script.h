@@ -44,6 +44,7 @@ struct WorkerScript {
   std::uint32_t progress_steps = 5;
   std::uint32_t sequences = 2;
   std::uint32_t window = 4096;
+  std::uint32_t threads = 4;
   std::uint32_t longest_token_bytes = 16;
 
   std::vector<std::string> tokens = {"Hello", ",", " world", "."};

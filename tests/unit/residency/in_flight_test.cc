@@ -34,6 +34,7 @@ class NotingClient : public rpc::WorkerClient {
     return std::make_unique<Call>(*this);
   }
   void cancel_load() override {}
+  void set_threads(std::uint32_t /*threads*/) override {}
 
   int cancelled = 0;
   int resumed = 0;

@@ -1,4 +1,4 @@
-#include "worker/engine/cores.h"
+#include "common/cores.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 
 #include "common/fd.h"
 
-namespace berth::worker {
+namespace berth {
 namespace {
 
 constexpr int kMaxCpus = 4096;
@@ -44,4 +44,4 @@ std::uint32_t usable_cores(const std::string& sysfs) {
   return cores.empty() ? 1 : static_cast<std::uint32_t>(cores.size());
 }
 
-}  // namespace berth::worker
+}  // namespace berth
