@@ -216,6 +216,12 @@ TEST(Hermes, ACallFollowsWhatIsNone) {
       (ParsedAnswer{"<tool_call>{\"name\": \"f\n</tool_call><tool_call>", "", {{"f", "{}"}}}));
 }
 
+TEST(Hermes, FindsATagBehindTheStartOfOne) {
+  EXPECT_EQ(parse_answer(with_tools(ToolForm::kHermes),
+                         "a<<tool_<tool_call>{\"name\":\"f\"}</tool_call>"),
+            (ParsedAnswer{"a<<tool_", "", {{"f", "{}"}}}));
+}
+
 TEST(Hermes, KeepsTextBetweenAndBehindCalls) {
   EXPECT_EQ(parse_answer(with_tools(ToolForm::kHermes),
                          "<tool_call>{\"name\":\"f\"}</tool_call>\nand\n"
@@ -294,6 +300,10 @@ TEST(Mistral, ReadsTheList) {
               calls({{"f", "{\"a\": []}"}, {"g-2", "{}"}}));
     EXPECT_EQ(parse_answer(form, "ok[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {}}] x"),
               (ParsedAnswer{"okx", "", {{"f", "{}"}}}));
+    EXPECT_EQ(parse_answer(form,
+                           "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {}}\n"
+                           "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {}}]"),
+              calls({{"f", "{}"}, {"f", "{}"}}));
     EXPECT_EQ(parse_answer(form, "[TOOL_CALLS]{\"name\": \"f\", \"arguments\": {}}"),
               calls({{"f", "{}"}}));
   }
@@ -349,6 +359,14 @@ TEST(Json, ReadsAnswersThatAreCalls) {
                          "[{\"name\": \"f\", \"arguments\": {}},\n {\"name\": \"f\", "
                          "\"arguments\": {}}, 5]"),
             (ParsedAnswer{", 5]", "", {{"f", "{}"}, {"f", "{}"}}}));
+}
+
+TEST(Json, MayStandBehindSomeWhitespace) {
+  const auto form = with_tools(ToolForm::kJson);
+  const std::string call = "{\"name\": \"f\", \"arguments\": {}}";
+  EXPECT_EQ(parse_answer(form, std::string(255, ' ') + call), calls({{"f", "{}"}}));
+  EXPECT_EQ(parse_answer(form, std::string(256, ' ') + call),
+            content(std::string(256, ' ') + call));
 }
 
 TEST(Json, OtherAnswersAreContent) {

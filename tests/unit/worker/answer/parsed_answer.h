@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -65,16 +66,17 @@ inline ParsedAnswer parse_pieces(const AnswerForm& form, const std::vector<std::
   return answer;
 }
 
-inline std::vector<std::string> bytes_of(std::string_view text) {
+// In pieces of `size` bytes.
+inline std::vector<std::string> cut(std::string_view text, std::size_t size) {
   std::vector<std::string> pieces;
-  for (const char c : text) pieces.emplace_back(1, c);
+  for (std::size_t at = 0; at < text.size(); at += size) pieces.emplace_back(text.substr(at, size));
   return pieces;
 }
 
 // Whole and byte by byte, which must not differ.
 inline ParsedAnswer parse_answer(const AnswerForm& form, std::string_view text) {
   const auto whole = parse_pieces(form, {std::string(text)});
-  EXPECT_EQ(parse_pieces(form, bytes_of(text)), whole) << text;
+  EXPECT_EQ(parse_pieces(form, cut(text, 1)), whole) << text;
   return whole;
 }
 
