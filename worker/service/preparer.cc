@@ -224,7 +224,7 @@ void Preparer::handle(Line& line, const Waiting& waiting) {
 }
 
 Result<std::unique_ptr<Job>> Preparer::make_job(const v1::GenerateRequest& request) {
-  auto checked_request = check_request(request);
+  auto checked_request = check_request(request, engine_->facts());
   if (!checked_request) return fail(checked_request.error());
   auto& job = checked_request->job;
   auto tokens = tokens_of(request);
@@ -247,7 +247,7 @@ Result<std::vector<TokenId>> Preparer::tokens_of(const v1::GenerateRequest& requ
       }
       return engine_->tokenize(request.prompt(), true);
     case v1::GenerateRequest::kTokens:
-      return check_tokens(request.tokens(), engine_->facts().vocabulary);
+      return check_tokens(request.tokens().ids(), engine_->facts().vocabulary, "tokens.ids");
     case v1::GenerateRequest::kChat:
       return chat_tokens(request.chat());
     case v1::GenerateRequest::INPUT_NOT_SET:

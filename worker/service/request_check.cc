@@ -1,59 +1,19 @@
 #include "worker/service/request_check.h"
 
-#include <sys/random.h>
-
-#include <algorithm>
-#include <cmath>
-#include <random>
 #include <string>
 #include <utility>
 
 #include "common/text.h"
+#include "worker/service/invalid_argument.h"
+#include "worker/service/sampling_check.h"
 
 namespace berth::worker {
 namespace {
 
 constexpr int kMaxStops = 16;
 constexpr std::size_t kMaxStopBytes = 1024;
-constexpr float kMaxTemperature = 100;
-
-tl::unexpected<Error> invalid(std::string param, std::string message) {
-  ErrorExtras extras;
-  extras.param = std::move(param);
-  return fail(Error(Reason::kInvalidArgument, std::move(message), std::move(extras)));
-}
-
-std::string to_text(float number) {
-  if (std::isnan(number)) return "not a number";
-  if (std::isinf(number)) return number > 0 ? "infinity" : "-infinity";
-  return std::to_string(number);
-}
-
-std::uint32_t random_seed() {
-  std::uint32_t seed = 0;
-  if (::getrandom(&seed, sizeof seed, 0) != sizeof seed) seed = std::random_device{}();
-  return seed;
-}
-
-Status check_sampling(const v1::Sampling& sampling, SamplingSettings& out) {
-  if (sampling.has_temperature()) {
-    out.temperature = sampling.temperature();
-    if (!(out.temperature >= 0 && out.temperature <= kMaxTemperature)) {
-      return invalid("sampling.temperature", "sampling.temperature must be from 0 to 100, not " +
-                                                 to_text(out.temperature) + ".");
-    }
-  }
-  if (sampling.has_top_k()) out.top_k = sampling.top_k();
-  if (sampling.has_top_p()) {
-    out.top_p = sampling.top_p();
-    if (!(out.top_p > 0 && out.top_p <= 1)) {
-      return invalid("sampling.top_p", "sampling.top_p must be above 0 and at most 1, not " +
-                                           to_text(out.top_p) + ".");
-    }
-  }
-  out.seed = sampling.has_seed() ? sampling.seed() : random_seed();
-  return {};
-}
+constexpr std::uint32_t kMaxTopLogprobs = 20;
+constexpr std::size_t kMaxScopeBytes = 256;
 
 Status check_stops(const v1::GenerateRequest& request, std::vector<std::string>& out) {
   if (request.stop_size() > kMaxStops) {
@@ -74,6 +34,18 @@ Status check_stops(const v1::GenerateRequest& request, std::vector<std::string>&
   return {};
 }
 
+tl::unexpected<Error> window_exceeded(std::uint64_t needed, std::uint32_t window,
+                                      const std::string& prompt) {
+  ErrorExtras extras;
+  extras.needed = needed;
+  extras.limit = window;
+  return fail(Error(Reason::kWindowExceeded,
+                    prompt + "; with one token of answer it needs " + std::to_string(needed) +
+                        ", but the model is served with a window of " + std::to_string(window) +
+                        " tokens. Shorten the prompt, or raise the model's context.",
+                    std::move(extras)));
+}
+
 }  // namespace
 
 Status check_utf8(std::string_view text, std::string_view param) {
@@ -83,28 +55,44 @@ Status check_utf8(std::string_view text, std::string_view param) {
                                          std::to_string(*offset) + ".");
 }
 
-Result<CheckedRequest> check_request(const v1::GenerateRequest& request) {
-  CheckedRequest result{std::make_unique<Job>(), {}};
-  const auto& job = result.job;
-  if (auto checked = check_sampling(request.sampling(), result.sampling); !checked) {
-    return fail(checked.error());
+Result<CheckedRequest> check_request(const v1::GenerateRequest& request, const EngineFacts& facts) {
+  if (facts.purpose != Purpose::kGenerate) {
+    return invalid("model",
+                   "This model is served for embeddings and generates no text. Ask for embeddings, "
+                   "or use another model.");
   }
+  auto sampling =
+      check_sampling(request.sampling(), SamplingBounds{facts.vocabulary, facts.window});
+  if (!sampling) return fail(sampling.error());
+  if (request.has_top_logprobs()) {
+    if (request.top_logprobs() > kMaxTopLogprobs) {
+      return out_of_range("top_logprobs", "from 0 to 20", std::to_string(request.top_logprobs()));
+    }
+    sampling->top_logprobs = request.top_logprobs();
+  }
+  if (request.cache_scope().size() > kMaxScopeBytes) {
+    return invalid("cache_scope", "cache_scope has " +
+                                      std::to_string(request.cache_scope().size()) +
+                                      " bytes; at most 256 are allowed.");
+  }
+  CheckedRequest result{std::make_unique<Job>(), std::move(*sampling)};
+  const auto& job = result.job;
   if (auto checked = check_stops(request, job->stop); !checked) return fail(checked.error());
   if (request.has_max_tokens()) job->max_tokens = request.max_tokens();
   return result;
 }
 
-Result<std::vector<TokenId>> check_tokens(const v1::TokenInput& input, std::uint32_t vocabulary) {
-  for (int i = 0; i < input.ids_size(); ++i) {
-    const auto id = input.ids(i);
+Result<std::vector<TokenId>> check_tokens(const google::protobuf::RepeatedField<std::int32_t>& ids,
+                                          std::uint32_t vocabulary, std::string_view param) {
+  for (int i = 0; i < ids.size(); ++i) {
+    const auto id = ids.Get(i);
     if (id < 0 || static_cast<std::uint32_t>(id) >= vocabulary) {
-      const auto param = "tokens.ids[" + std::to_string(i) + "]";
-      return invalid(param, param + " is " + std::to_string(id) +
-                                "; this model's tokens are 0 to " + std::to_string(vocabulary - 1) +
-                                ".");
+      const auto name = std::string(param) + "[" + std::to_string(i) + "]";
+      return invalid(name, name + " is " + std::to_string(id) + "; this model's tokens are 0 to " +
+                               std::to_string(vocabulary - 1) + ".");
     }
   }
-  return std::vector<TokenId>(input.ids().begin(), input.ids().end());
+  return std::vector<TokenId>(ids.begin(), ids.end());
 }
 
 Status check_window(std::size_t prompt_tokens, std::uint32_t window) {
@@ -113,15 +101,19 @@ Status check_window(std::size_t prompt_tokens, std::uint32_t window) {
   }
   const auto needed = static_cast<std::uint64_t>(prompt_tokens) + 1;
   if (needed <= window) return {};
-  ErrorExtras extras;
-  extras.needed = needed;
-  extras.limit = window;
-  return fail(Error(Reason::kWindowExceeded,
-                    "The prompt has " + std::to_string(prompt_tokens) +
-                        " tokens; with one token of answer it needs " + std::to_string(needed) +
-                        ", but the model is served with a window of " + std::to_string(window) +
-                        " tokens. Shorten the prompt, or raise the model's context.",
-                    std::move(extras)));
+  return window_exceeded(needed, window,
+                         "The prompt has " + std::to_string(prompt_tokens) + " tokens");
+}
+
+Status check_text_length(std::size_t bytes, std::uint32_t longest_token_bytes,
+                         std::uint32_t window) {
+  if (longest_token_bytes == 0) return {};
+  const std::uint64_t least =
+      (static_cast<std::uint64_t>(bytes) + longest_token_bytes - 1) / longest_token_bytes;
+  if (least + 1 <= window) return {};
+  return window_exceeded(least + 1, window,
+                         "The prompt has " + std::to_string(bytes) + " bytes, which are at least " +
+                             std::to_string(least) + " tokens");
 }
 
 }  // namespace berth::worker

@@ -14,6 +14,13 @@ namespace {
 
 using testing::HasSubstr;
 
+EngineFacts facts() {
+  EngineFacts made;
+  made.window = 512;
+  made.vocabulary = 1000;
+  return made;
+}
+
 v1::GenerateRequest request() {
   v1::GenerateRequest made;
   made.set_prompt("x");
@@ -21,7 +28,7 @@ v1::GenerateRequest request() {
 }
 
 Error problem(const v1::GenerateRequest& made) {
-  const auto job = check_request(made);
+  const auto job = check_request(made, facts());
   EXPECT_FALSE(job.has_value());
   if (job) return {};
   EXPECT_EQ(job.error().reason, Reason::kInvalidArgument);
@@ -29,27 +36,40 @@ Error problem(const v1::GenerateRequest& made) {
 }
 
 TEST(RequestCheck, UsesTheDefaultsOfTheProtocol) {
-  const auto job = check_request(request());
+  const auto job = check_request(request(), facts());
   ASSERT_TRUE(job.has_value());
   EXPECT_EQ(job->sampling.temperature, 0.8F);
-  EXPECT_EQ(job->sampling.top_k, 40U);
-  EXPECT_EQ(job->sampling.top_p, 0.95F);
+  EXPECT_EQ(job->sampling.top_logprobs, std::nullopt);
   EXPECT_EQ(job->job->max_tokens, std::numeric_limits<std::uint32_t>::max());
 }
 
+TEST(RequestCheck, AnyMaxTokensIsTaken) {
+  for (const std::uint32_t count : {0U, 1U, 4294967295U}) {
+    auto made = request();
+    made.set_max_tokens(count);
+    const auto job = check_request(made, facts());
+    ASSERT_TRUE(job.has_value());
+    EXPECT_EQ(job->job->max_tokens, count);
+  }
+}
+
 TEST(RequestCheck, RefusesSamplingOutOfRange) {
-  for (const float value : {-0.1F, 100.1F, std::nanf(""), std::numeric_limits<float>::infinity()}) {
-    auto made = request();
-    made.mutable_sampling()->set_temperature(value);
-    const auto error = problem(made);
-    EXPECT_THAT(error.message, HasSubstr("from 0 to 100"));
-    EXPECT_EQ(error.extras->param, "sampling.temperature");
+  auto made = request();
+  made.mutable_sampling()->set_temperature(std::nanf(""));
+  EXPECT_EQ(problem(made).extras->param, "sampling.temperature");
+}
+
+TEST(RequestCheck, TopLogprobsAreZeroToTwenty) {
+  auto made = request();
+  for (const std::uint32_t count : {0U, 20U}) {
+    made.set_top_logprobs(count);
+    const auto job = check_request(made, facts());
+    ASSERT_TRUE(job.has_value());
+    EXPECT_EQ(job->sampling.top_logprobs, count);
   }
-  for (const float value : {0.0F, -1.0F, 1.01F, std::nanf("")}) {
-    auto made = request();
-    made.mutable_sampling()->set_top_p(value);
-    EXPECT_EQ(problem(made).extras->param, "sampling.top_p");
-  }
+  made.set_top_logprobs(21);
+  EXPECT_EQ(problem(made).extras->param, "top_logprobs");
+  EXPECT_EQ(problem(made).message, "top_logprobs must be from 0 to 20, not 21.");
 }
 
 TEST(RequestCheck, RefusesBadStops) {
@@ -68,15 +88,37 @@ TEST(RequestCheck, RefusesBadStops) {
   EXPECT_THAT(problem(many).message, HasSubstr("17"));
 }
 
+TEST(RequestCheck, AStopTextOfAMegabyteIsRefused) {
+  auto made = request();
+  made.add_stop(std::string(1U << 20U, 'x'));
+  EXPECT_EQ(problem(made).extras->param, "stop[0]");
+  EXPECT_THAT(problem(made).message, HasSubstr("1048576"));
+}
+
+TEST(RequestCheck, AModelForEmbeddingsGeneratesNothing) {
+  auto other = facts();
+  other.purpose = Purpose::kEmbed;
+  const auto job = check_request(request(), other);
+  ASSERT_FALSE(job.has_value());
+  EXPECT_EQ(job.error().reason, Reason::kInvalidArgument);
+  EXPECT_EQ(job.error().extras->param, "model");
+}
+
+TEST(RequestCheck, ScopesAreBounded) {
+  auto made = request();
+  made.set_cache_scope(std::string(257, 'x'));
+  EXPECT_EQ(problem(made).extras->param, "cache_scope");
+}
+
 TEST(RequestCheck, NamesTheFirstTokenThatDoesNotExist) {
   v1::TokenInput input;
   for (const int id : {0, 99, 100}) input.add_ids(id);
-  const auto tokens = check_tokens(input, 100);
+  const auto tokens = check_tokens(input.ids(), 100, "tokens.ids");
   ASSERT_FALSE(tokens.has_value());
   EXPECT_EQ(tokens.error().extras->param, "tokens.ids[2]");
   EXPECT_THAT(tokens.error().message, HasSubstr("0 to 99"));
   input.set_ids(2, -1);
-  EXPECT_FALSE(check_tokens(input, 100).has_value());
+  EXPECT_FALSE(check_tokens(input.ids(), 100, "tokens.ids").has_value());
 }
 
 TEST(RequestCheck, T93_TooLongAPromptIsRefusedWithBothNumbers) {
@@ -92,6 +134,17 @@ TEST(RequestCheck, T93_TooLongAPromptIsRefusedWithBothNumbers) {
   EXPECT_EQ(detail.limit(), 100U);
   EXPECT_EQ(detail.request_id(), "r1");
   EXPECT_EQ(to_status(checked.error()).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(RequestCheck, T93_AbsurdTextsAreRefusedByTheirLengthWithBothNumbers) {
+  EXPECT_TRUE(check_text_length(99 * 10, 10, 100).has_value());
+  EXPECT_TRUE(check_text_length(std::size_t{60} << 20U, 0, 100).has_value());  // not known
+  const auto checked = check_text_length(99 * 10 + 1, 10, 100);
+  ASSERT_FALSE(checked.has_value());
+  EXPECT_EQ(checked.error().reason, Reason::kWindowExceeded);
+  EXPECT_EQ(checked.error().extras->needed, 101U);
+  EXPECT_EQ(checked.error().extras->limit, 100U);
+  EXPECT_THAT(checked.error().message, HasSubstr("at least 100 tokens"));
 }
 
 TEST(RequestCheck, RefusesAnEmptyPrompt) {

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/result.h"
+
+namespace berth::worker {
+
+// kInvalidArgument about one field of a request.
+tl::unexpected<Error> invalid(std::string param, std::string message);
+
+// "sampling.top_p must be above 0 and at most 1, not 1.5."
+tl::unexpected<Error> out_of_range(const std::string& param, std::string_view range,
+                                   std::string_view value);
+
+// The shortest text that stands for this number; "not a number", "infinity", "-infinity".
+std::string number_text(float number);
+
+}  // namespace berth::worker
