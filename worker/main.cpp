@@ -7,7 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "worker/engine/llama_engine.h"
+#include "worker/engine/llama_devices.h"
+#include "worker/engine/llama_load.h"
 #include "worker/service/options.h"
 #include "worker/service/process_limits.h"
 #include "worker/service/serve.h"

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -34,6 +35,18 @@ constexpr std::array kRanked = {
     Variant{"haswell", Needs::kAvx2},          Variant{"piledriver", Needs::kNothing},
     Variant{"ivybridge", Needs::kNothing},     Variant{"sandybridge", Needs::kNothing},
     Variant{"sse42", Needs::kNothing},         Variant{"x64", Needs::kNothing},
+};
+
+// How each backend names its devices, and its plugin (ggml's own names of both).
+struct DeviceBackend {
+  std::string_view prefix;
+  std::string_view library;
+};
+constexpr std::array kDeviceBackends = {
+    DeviceBackend{"Vulkan", "libggml-vulkan.so"}, DeviceBackend{"CUDA", "libggml-cuda.so"},
+    DeviceBackend{"ROCm", "libggml-hip.so"},      DeviceBackend{"HIP", "libggml-hip.so"},
+    DeviceBackend{"MUSA", "libggml-musa.so"},     DeviceBackend{"SYCL", "libggml-sycl.so"},
+    DeviceBackend{"RPC", "libggml-rpc.so"},
 };
 
 bool cpu_has([[maybe_unused]] Needs needs) {
@@ -122,6 +135,18 @@ Status load_cpu_backend() {
               "No CPU backend of ggml in " + std::string(kDirectory) +
                   " runs on this processor. Run deploy/setup again, or rebuild berth against "
                   "another libllama.");
+}
+
+void load_device_backend(std::string_view device) {
+  if (kDirectory.empty() || ggml_backend_dev_by_name(std::string(device).c_str()) != nullptr) {
+    return;
+  }
+  for (const auto& backend : kDeviceBackends) {
+    if (!device.starts_with(backend.prefix)) continue;
+    const auto path = in_directory(backend.library);
+    if (::access(path.c_str(), R_OK) == 0) load(path);
+    return;
+  }
 }
 
 void load_all_backends() {

@@ -48,9 +48,9 @@ struct EngineFacts {
   std::vector<MemoryUse> memory;
   std::vector<std::string> devices;  // that hold layers, by ggml's names; empty: the processor only
   std::uint32_t device_layers = 0;   // layers on them
-  std::uint32_t layers = 0;
-  std::string chat_template;  // the model's own; empty: it has none
-  std::string bos_text;       // empty: no such token
+  std::uint32_t layers = 0;          // of all; the output counts as one
+  std::string chat_template;         // the model's own; empty: it has none
+  std::string bos_text;              // empty: no such token
   std::string eos_text;
 };
 
@@ -170,6 +170,7 @@ struct EngineSettings {
   std::string kv_type = "f16";
   std::string flash_attention = "auto";  // auto | on | off
   Purpose purpose = Purpose::kGenerate;  // a model that can only embed does so in any case
+  std::string pooling;  // mean | cls | last; empty: as the file says, else what suits the model
   // Where the layers go. No devices: the processor, and no backend but the processor's is loaded.
   std::vector<std::string> devices;            // ggml's names, e.g. CUDA0
   std::optional<std::uint32_t> device_layers;  // nothing: all

@@ -1,257 +1,181 @@
 #include "worker/engine/llama_engine.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <climits>
-#include <cstdint>
-#include <cstdlib>
-#include <exception>
-#include <functional>
+#include <cstddef>
 #include <limits>
-#include <new>
-#include <optional>
 #include <utility>
-#include <vector>
 
-#include "llama.h"
-#include "worker/engine/backends.h"
-#include "worker/engine/build_id.h"
 #include "worker/engine/cores.h"
-#include "worker/engine/llama_handles.h"
-#include "worker/engine/llama_log.h"
-#include "worker/engine/llama_sampler.h"
-#include "worker/engine/llama_vocabulary.h"
-#include "worker/engine/load_log.h"
+#include "worker/engine/llama_load.h"
 
 namespace berth::worker {
 namespace {
 
 constexpr std::uint32_t kAutoContextMax = 32768;
-constexpr std::uint32_t kMicroBatch = 512;  // more costs memory and gains nothing on processors
+// An embedding's whole input is one micro-batch, whose working memory grows with it.
+constexpr std::uint32_t kAutoEmbedMax = 8192;
+constexpr std::uint32_t kEmbedMax = 16384;
 
-std::optional<ggml_type> kv_type(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, ggml_type>, 9> kTypes = {{
-      {"f32", GGML_TYPE_F32},
-      {"f16", GGML_TYPE_F16},
-      {"bf16", GGML_TYPE_BF16},
-      {"q8_0", GGML_TYPE_Q8_0},
-      {"q5_1", GGML_TYPE_Q5_1},
-      {"q5_0", GGML_TYPE_Q5_0},
-      {"q4_1", GGML_TYPE_Q4_1},
-      {"q4_0", GGML_TYPE_Q4_0},
-      {"iq4_nl", GGML_TYPE_IQ4_NL},
-  }};
-  for (const auto& [known, type] : kTypes) {
-    if (known == name) return type;
+}  // namespace
+
+LlamaEngine::LlamaEngine(ModelPointer model, const ModelKind& kind)
+    : model_(std::move(model)), kind_(kind), vocabulary_(llama_model_get_vocab(model_.get())) {
+  facts_.vocabulary = vocabulary_.size();
+  facts_.bos_text = vocabulary_.text(llama_vocab_bos(vocabulary_.get()));
+  facts_.eos_text = vocabulary_.text(llama_vocab_eos(vocabulary_.get()));
+  facts_.layers = static_cast<std::uint32_t>(llama_model_n_layer(model_.get())) + 1;
+  if (const char* const text = llama_model_chat_template(model_.get(), nullptr)) {
+    facts_.chat_template = text;
   }
-  return std::nullopt;
 }
 
-llama_flash_attn_type flash_attention(std::string_view name) {
-  if (name == "on") return LLAMA_FLASH_ATTN_TYPE_ENABLED;
-  if (name == "off") return LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  return LLAMA_FLASH_ATTN_TYPE_AUTO;
-}
-
-bool is_device(std::string_view name) {
-  const auto* const device = ggml_backend_dev_by_name(std::string(name).c_str());
-  return device != nullptr && ggml_backend_dev_type(const_cast<ggml_backend_dev_t>(device)) !=
-                                  GGML_BACKEND_DEVICE_TYPE_CPU;
-}
-
-// Bytes of the model's files. A split model is named by its first file; the others are found by
-// their number.
-std::uint64_t model_file_bytes(const std::string& path) {
-  const auto size = [](const std::string& file) -> std::uint64_t {
-    struct stat status {};
-    return ::stat(file.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
-  };
-  // "-00001-of-00003.gguf"
-  constexpr std::size_t kTail = 20;
-  if (path.size() <= kTail || path.compare(path.size() - kTail, 10, "-00001-of-") != 0) {
-    return size(path);
-  }
-  int count = 0;
-  std::from_chars(path.data() + path.size() - 10, path.data() + path.size() - 5, count);
-  const auto prefix = path.substr(0, path.size() - kTail);
-  std::uint64_t bytes = 0;
-  for (int part = 0; part < count; ++part) {
-    std::array<char, PATH_MAX> name{};
-    if (llama_split_path(name.data(), name.size(), prefix.c_str(), part, count) > 0) {
-      bytes += size(name.data());
-    }
-  }
-  return bytes;
-}
-
-class LlamaEngine final : public Engine {
- public:
-  explicit LlamaEngine(ModelPointer model)
-      : model_(std::move(model)), vocabulary_(llama_model_get_vocab(model_.get())) {
-    facts_.vocabulary = vocabulary_.size();
-    facts_.bos_text = vocabulary_.text(llama_vocab_bos(vocabulary_.get()));
-    facts_.eos_text = vocabulary_.text(llama_vocab_eos(vocabulary_.get()));
-    facts_.layers = static_cast<std::uint32_t>(llama_model_n_layer(model_.get()));
-    if (const char* const text = llama_model_chat_template(model_.get(), nullptr)) {
-      facts_.chat_template = text;
-    }
-  }
-  LlamaEngine(const LlamaEngine&) = delete;
-  LlamaEngine& operator=(const LlamaEngine&) = delete;
-  ~LlamaEngine() override {
-    if (batch_.token != nullptr) llama_batch_free(batch_);
-  }
-
-  // Whether it has a context now; the reason is in libllama's log.
-  bool make_context(const EngineSettings& settings);
-  void set_memory(std::vector<MemoryUse> memory) { facts_.memory = std::move(memory); }
-  [[nodiscard]] bool can_generate() const { return llama_get_memory(context_.get()) != nullptr; }
-
-  [[nodiscard]] const EngineFacts& facts() const override { return facts_; }
-  [[nodiscard]] Result<std::vector<TokenId>> tokenize(std::string_view text,
-                                                      bool add_special) const override {
-    return vocabulary_.tokenize(text, add_special);
-  }
-  [[nodiscard]] Result<std::vector<TokenId>> tokenize_parts(std::span<const PromptPart> parts,
-                                                            bool add_special) const override {
-    return vocabulary_.tokenize_parts(parts, add_special);
-  }
-  [[nodiscard]] std::vector<std::string> control_texts() const override {
-    return vocabulary_.control_texts();
-  }
-  [[nodiscard]] std::optional<TokenId> control_token(std::string_view text) const override {
-    return vocabulary_.control_token(text);
-  }
-  void append_piece(TokenId token, std::string& out, bool show_control) const override {
-    vocabulary_.append_piece(token, out, show_control);
-  }
-  [[nodiscard]] bool ends_generation(TokenId token) const override {
-    return vocabulary_.ends_generation(token);
-  }
-  [[nodiscard]] std::uint32_t longest_token_bytes() const override {
-    return vocabulary_.longest_token_bytes();
-  }
-  [[nodiscard]] Result<std::unique_ptr<Sampler>> make_sampler(
-      const SamplingSettings& settings) const override {
-    return LlamaSampler::make(vocabulary_.get(), settings);
-  }
-
-  std::uint32_t keep_prefix(SequenceId sequence, std::uint32_t tokens) override;
-  DecodeOutcome decode(std::span<const BatchItem> batch, std::string& error) override;
-  Result<SampledToken> sample(Sampler& sampler, std::size_t index) override;
-  void draft(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most,
-             std::vector<TokenId>& out) override;
-  std::uint32_t copy_prefix(SequenceId from, SequenceId to, std::uint32_t tokens) override;
-  DecodeOutcome embed(std::span<const std::vector<TokenId>> inputs,
-                      std::vector<std::vector<float>>& out, std::string& error) override;
-  void set_threads(std::uint32_t threads) override;
-  void set_abort_check(std::function<bool()> check) override { abort_check_ = std::move(check); }
-
- private:
-  // Whether the sequence's memory is one state (recurrent models) instead of a cell per token.
-  [[nodiscard]] bool has_state() const {
-    return llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
-  }
-
-  ModelPointer model_;
-  LlamaVocabulary vocabulary_;
-  ContextPointer context_;
-  llama_batch batch_{};
-  EngineFacts facts_;
-  std::function<bool()> abort_check_;
-  std::vector<llama_token_data> candidates_;
-};
-
-bool LlamaEngine::make_context(const EngineSettings& settings) {
+std::uint32_t LlamaEngine::window_for(const EngineSettings& settings) const {
   const auto trained =
       static_cast<std::uint32_t>(std::max(1, llama_model_n_ctx_train(model_.get())));
-  const auto window = settings.context != 0 ? settings.context : std::min(trained, kAutoContextMax);
+  const bool embeds = kind_.purpose == Purpose::kEmbed;
+  auto window = settings.context;
+  if (window == 0) window = std::min(trained, embeds ? kAutoEmbedMax : kAutoContextMax);
+  if (embeds) window = std::min(window, kEmbedMax);
+  // An encoder has a table of positions, past whose end libllama aborts the process.
+  return kind_.causal ? window : std::min(window, trained);
+}
+
+bool LlamaEngine::make_context(const EngineSettings& settings) {
+  if (!make_context_once(settings)) return false;
+  if (kind_.purpose == Purpose::kEmbed || llama_get_memory(context_.get()) != nullptr) return true;
+  // Without memory it can only embed, although its file does not say so.
+  kind_ = ModelKind{Purpose::kEmbed, LLAMA_POOLING_TYPE_MEAN, false};
+  return make_context_once(settings);
+}
+
+bool LlamaEngine::make_context_once(const EngineSettings& settings) {
+  const auto window = window_for(settings);
   const auto threads = settings.threads != 0 ? settings.threads : usable_cores();
-  auto parameters = llama_context_default_params();
+  auto parameters = context_parameters(settings, threads, abort_check_);
   parameters.n_ctx = window;
   parameters.n_seq_max = settings.sequences;
-  parameters.n_batch = settings.batch;
-  parameters.n_ubatch = std::min(settings.batch, kMicroBatch);
-  parameters.n_outputs_max = settings.sequences;  // one token of each is asked for
-  parameters.n_threads = static_cast<std::int32_t>(threads);
-  parameters.n_threads_batch = static_cast<std::int32_t>(threads);
-  parameters.type_k = kv_type(settings.kv_type).value_or(GGML_TYPE_F16);
-  parameters.type_v = parameters.type_k;
-  parameters.flash_attn_type = flash_attention(settings.flash_attention);
-  parameters.no_perf = true;
-  parameters.kv_unified = true;  // one pool for all sequences (M4)
-  parameters.swa_full = false;
-  parameters.abort_callback = [](void* self) {
-    const auto& check = static_cast<LlamaEngine*>(self)->abort_check_;
-    return check && check();
-  };
-  parameters.abort_callback_data = this;
+  if (kind_.purpose == Purpose::kEmbed) {
+    parameters.embeddings = true;
+    parameters.pooling_type = kind_.pooling;
+    parameters.n_batch = window;
+    parameters.n_ubatch = window;
+  } else {
+    // One token of each sequence is asked for, and one behind each draft token.
+    const auto outputs = 1 + (settings.draft_path.empty() ? 0 : settings.draft_tokens);
+    parameters.n_batch = settings.batch;
+    parameters.n_ubatch = std::min(settings.batch, kMicroBatch);
+    parameters.n_outputs_max = std::min(settings.sequences * outputs, parameters.n_ubatch);
+  }
+  embedder_.reset();
   context_.reset(llama_init_from_model(model_.get(), parameters));
   if (!context_) return false;
-
-  // libllama rounds the window up; what was asked for is served.
-  facts_.window = std::min(window, llama_n_ctx_seq(context_.get()));
-  facts_.cells = llama_n_ctx(context_.get());
-  facts_.sequences = settings.sequences;
-  facts_.batch = std::min(settings.batch, llama_n_batch(context_.get()));
-  facts_.threads = threads;
-  facts_.build_id = llama_build_id();
-  batch_ = llama_batch_init(static_cast<std::int32_t>(facts_.batch), 0, 1);
-  candidates_.reserve(facts_.vocabulary);
+  set_context_facts(settings, window, threads);
   return true;
 }
 
-std::uint32_t LlamaEngine::keep_prefix(SequenceId sequence, std::uint32_t tokens) {
-  auto* const memory = llama_get_memory(context_.get());
-  const auto kept = static_cast<llama_pos>(tokens);
-  if (tokens > 0 && llama_memory_seq_rm(memory, sequence, kept, -1)) {
-    // A sliding window forgets old positions: what follows needs those of one window before it.
-    const auto first = llama_memory_seq_pos_min(memory, sequence);
-    const auto last = llama_memory_seq_pos_max(memory, sequence);
-    const auto swa = llama_model_n_swa(model_.get());
-    const auto needed = swa > 0 ? std::max(0, kept - swa) : 0;
-    if (last == kept - 1 && (has_state() || first <= needed)) return tokens;
+void LlamaEngine::set_context_facts(const EngineSettings& settings, std::uint32_t window,
+                                    std::uint32_t threads) {
+  auto* const context = context_.get();
+  const bool embeds = kind_.purpose == Purpose::kEmbed;
+  // libllama rounds the window up; what was asked for is served.
+  facts_.window = std::min(window, llama_n_ctx_seq(context));
+  facts_.cells = llama_n_ctx(context);
+  facts_.sequences = settings.sequences;
+  facts_.batch = std::min(embeds ? window : settings.batch, llama_n_batch(context));
+  facts_.threads = threads;
+  facts_.build_id = llama_build_id();
+  facts_.purpose = kind_.purpose;
+  facts_.pooling = pooling_name(kind_.pooling);
+  facts_.shares_cells = !embeds && llama_get_memory(context) != nullptr &&
+                        !has_state(model_.get()) && llama_model_n_swa(model_.get()) == 0;
+  if (embeds) {
+    facts_.embedding_size = static_cast<std::uint32_t>(llama_model_n_embd_out(model_.get()));
+    embedder_.emplace(context, facts_.batch, facts_.window);
+  } else {
+    batch_.emplace(facts_.batch);
+    candidates_.reserve(facts_.vocabulary);
   }
-  llama_memory_seq_rm(memory, sequence, -1, -1);
-  return 0;
+}
+
+bool LlamaEngine::put_on(LlamaAdapters adapters) {
+  adapters_ = std::move(adapters);
+  return adapters_.put_on(context_.get());
+}
+
+bool LlamaEngine::make_drafter(ModelPointer model, const EngineSettings& settings) {
+  const LlamaDrafter::Sizes sizes{facts_.window, facts_.cells, facts_.batch, facts_.threads,
+                                  facts_.vocabulary};
+  drafter_ = LlamaDrafter::make(std::move(model), settings, sizes, abort_check_);
+  facts_.draft_tokens = drafter_ ? settings.draft_tokens : 0;
+  return drafter_ != nullptr;
+}
+
+void LlamaEngine::set_memory(std::vector<MemoryUse> memory, const EngineSettings& settings) {
+  facts_.memory = std::move(memory);
+  for (const auto& name : settings.devices) {
+    const bool used = std::any_of(
+        facts_.memory.begin(), facts_.memory.end(),
+        [&](const MemoryUse& use) { return use.domain == name && use.weights_bytes > 0; });
+    if (used) facts_.devices.push_back(name);
+  }
+}
+
+void LlamaEngine::set_layers(std::uint32_t device_layers, std::uint32_t layers) {
+  if (layers == 0) return;
+  facts_.device_layers = device_layers;
+  facts_.layers = layers;
+}
+
+Result<std::vector<TokenId>> LlamaEngine::tokenize(std::string_view text, bool add_special) const {
+  return vocabulary_.tokenize(text, add_special);
+}
+
+Result<std::vector<TokenId>> LlamaEngine::tokenize_parts(std::span<const PromptPart> parts,
+                                                         bool add_special) const {
+  return vocabulary_.tokenize_parts(parts, add_special);
+}
+
+std::vector<std::string> LlamaEngine::control_texts() const {
+  return vocabulary_.control_texts();
+}
+
+std::optional<TokenId> LlamaEngine::control_token(std::string_view text) const {
+  return vocabulary_.control_token(text);
+}
+
+void LlamaEngine::append_piece(TokenId token, std::string& out, bool show_control) const {
+  vocabulary_.append_piece(token, out, show_control);
+}
+
+bool LlamaEngine::ends_generation(TokenId token) const {
+  return vocabulary_.ends_generation(token);
+}
+
+std::uint32_t LlamaEngine::longest_token_bytes() const {
+  return vocabulary_.longest_token_bytes();
+}
+
+Result<std::unique_ptr<Sampler>> LlamaEngine::make_sampler(const SamplingSettings& settings) const {
+  return LlamaSampler::make(vocabulary_.get(), settings);
+}
+
+std::uint32_t LlamaEngine::keep_prefix(SequenceId sequence, std::uint32_t tokens) {
+  return worker::keep_prefix(context_.get(), sequence, tokens);
 }
 
 DecodeOutcome LlamaEngine::decode(std::span<const BatchItem> batch, std::string& error) {
+  if (embedder_) {
+    error = "the model is served for embeddings only";
+    return DecodeOutcome::kFailed;
+  }
   if (batch.empty() || batch.size() > facts_.batch) {
     error = "a batch of " + std::to_string(batch.size()) + " tokens";
     return DecodeOutcome::kFailed;
   }
-  batch_.n_tokens = static_cast<std::int32_t>(batch.size());
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    batch_.token[i] = batch[i].token;
-    batch_.pos[i] = static_cast<llama_pos>(batch[i].position);
-    batch_.n_seq_id[i] = 1;
-    batch_.seq_id[i][0] = batch[i].sequence;
-    batch_.logits[i] = batch[i].wants_output ? 1 : 0;
-  }
-  std::int32_t result = 0;
-  try {
-    result = llama_decode(context_.get(), batch_);
-    if (result == 0) llama_synchronize(context_.get());
-  } catch (const std::exception& problem) {
-    error = problem.what();
-    return DecodeOutcome::kFailed;
-  }
-  switch (result) {
-    case 0:
-      return DecodeOutcome::kDone;
-    case 1:
-      error = "no free cells in the KV cache";
-      return DecodeOutcome::kFailed;
-    case 2:
-      return DecodeOutcome::kAborted;
-    default:
-      error = "llama_decode returned " + std::to_string(result);
-      return DecodeOutcome::kFailed;
-  }
+  batch_->clear();
+  for (const auto& item : batch) batch_->add(item);
+  return batch_->compute(context_.get(), error);
 }
 
 Result<SampledToken> LlamaEngine::sample(Sampler& sampler, std::size_t index) {
@@ -267,16 +191,32 @@ Result<SampledToken> LlamaEngine::sample(Sampler& sampler, std::size_t index) {
   return static_cast<LlamaSampler&>(sampler).choose({logits, facts_.vocabulary}, candidates_);
 }
 
-void LlamaEngine::draft(SequenceId /*sequence*/, std::span<const TokenId> /*tokens*/,
-                        std::size_t /*most*/, std::vector<TokenId>& /*out*/) {}
-
-std::uint32_t LlamaEngine::copy_prefix(SequenceId /*from*/, SequenceId to,
-                                       std::uint32_t /*tokens*/) {
-  return keep_prefix(to, 0);
+void LlamaEngine::draft(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most,
+                        std::vector<TokenId>& out) {
+  if (drafter_)
+    drafter_->draft(sequence, tokens, std::min<std::size_t>(most, facts_.draft_tokens), out);
 }
 
-DecodeOutcome LlamaEngine::embed(std::span<const std::vector<TokenId>> /*inputs*/,
-                                 std::vector<std::vector<float>>& /*out*/, std::string& error) {
+std::uint32_t LlamaEngine::copy_prefix(SequenceId from, SequenceId to, std::uint32_t tokens) {
+  auto* const memory = llama_get_memory(context_.get());
+  if (from == to) return keep_prefix(to, tokens);
+  if (memory == nullptr) return 0;
+  llama_memory_seq_rm(memory, to, -1, -1);
+  // Elsewhere a copy of a part would end the process.
+  const auto wanted = static_cast<llama_pos>(tokens);
+  if (!facts_.shares_cells || tokens == 0 || llama_memory_seq_pos_min(memory, from) != 0 ||
+      llama_memory_seq_pos_max(memory, from) < wanted - 1) {
+    return 0;
+  }
+  llama_memory_seq_cp(memory, from, to, 0, wanted);
+  if (llama_memory_seq_pos_max(memory, to) == wanted - 1) return tokens;
+  llama_memory_seq_rm(memory, to, -1, -1);
+  return 0;
+}
+
+DecodeOutcome LlamaEngine::embed(std::span<const std::vector<TokenId>> inputs,
+                                 std::vector<std::vector<float>>& out, std::string& error) {
+  if (embedder_) return embedder_->embed(inputs, out, error);
   error = "the model is not served for embeddings";
   return DecodeOutcome::kFailed;
 }
@@ -285,104 +225,7 @@ void LlamaEngine::set_threads(std::uint32_t threads) {
   const auto count =
       static_cast<std::int32_t>(std::clamp<std::uint32_t>(threads, 1, facts_.threads));
   llama_set_n_threads(context_.get(), count, count);
-}
-
-// What the progress callback of libllama needs.
-struct WeightsProgress {
-  LoadObserver* observer;
-  std::uint64_t bytes;
-  bool cancelled;
-};
-
-bool on_weights_progress(float fraction, void* data) {
-  auto& progress = *static_cast<WeightsProgress*>(data);
-  if (progress.observer->cancelled()) {
-    progress.cancelled = true;
-    return false;
-  }
-  progress.observer->on_progress(LoadProgress{
-      "weights", fraction,
-      static_cast<std::uint64_t>(static_cast<double>(progress.bytes) * fraction), progress.bytes});
-  return true;
-}
-
-// Lets the load's log lines go to `log` as long as it lives.
-class LogObservation {
- public:
-  explicit LogObservation(LoadLog& log) { LlamaLog::instance().observe(&log); }
-  LogObservation(const LogObservation&) = delete;
-  LogObservation& operator=(const LogObservation&) = delete;
-  ~LogObservation() { LlamaLog::instance().observe(nullptr); }
-};
-
-LoadFailure cancelled_load() {
-  return LoadFailure{"", "cancelled", true};
-}
-
-tl::expected<std::unique_ptr<Engine>, LoadFailure> load(const EngineSettings& settings,
-                                                        LoadObserver& observer, LoadLog& log) {
-  observer.on_progress(LoadProgress{"starting"});
-  if (const auto loaded = load_cpu_backend(); !loaded) {
-    return tl::unexpected(LoadFailure{"unclassified", loaded.error().message});
-  }
-  llama_backend_init();
-
-  WeightsProgress progress{&observer, model_file_bytes(settings.model_path), false};
-  auto parameters = llama_model_default_params();
-  parameters.load_mode = LLAMA_LOAD_MODE_MMAP;
-  parameters.progress_callback = &on_weights_progress;
-  parameters.progress_callback_user_data = &progress;
-  if (!on_weights_progress(0, &progress)) return tl::unexpected(cancelled_load());
-  ModelPointer model(llama_model_load_from_file(settings.model_path.c_str(), parameters));
-  if (progress.cancelled || observer.cancelled()) return tl::unexpected(cancelled_load());
-  if (!model) {
-    return tl::unexpected(
-        log.failure(settings.model_path, "libllama did not say why the model cannot be loaded"));
-  }
-  if (!llama_model_has_decoder(model.get()) || llama_model_has_encoder(model.get()) ||
-      llama_model_is_diffusion(model.get())) {
-    return tl::unexpected(LoadFailure{
-        "permanent", "the model is of a kind (encoder or diffusion) that cannot be served yet"});
-  }
-
-  // From on_vocabulary() on, another thread reads this engine for as long as the process lives. So
-  // no failure below, be it an exception, may destroy it: it is given up on purpose (the process
-  // ends after a failed load), and owned again only once it is complete.
-  auto* const engine = std::make_unique<LlamaEngine>(std::move(model)).release();
-  observer.on_vocabulary(*engine);
-  observer.on_progress(LoadProgress{"context"});
-  if (!engine->make_context(settings)) {
-    return tl::unexpected(
-        log.failure(settings.model_path, "libllama did not say why there is no context"));
-  }
-  if (observer.cancelled()) return tl::unexpected(cancelled_load());
-  if (!engine->can_generate()) {
-    return tl::unexpected(
-        LoadFailure{"permanent", "the model only embeds, which cannot be served yet"});
-  }
-  engine->set_memory(log.memory());
-  return std::unique_ptr<Engine>(engine);
-}
-
-}  // namespace
-
-tl::expected<std::unique_ptr<Engine>, LoadFailure> load_llama_engine(const EngineSettings& settings,
-                                                                     LoadObserver& observer) {
-  LlamaLog::instance().install();
-  LoadLog log(&is_device);
-  const LogObservation observation(log);
-  try {
-    return load(settings, observer, log);
-  } catch (const std::bad_alloc&) {
-    return tl::unexpected(LoadFailure{"resource", "std::bad_alloc: no memory for the load"});
-  } catch (const std::exception& problem) {
-    return tl::unexpected(log.failure(settings.model_path, problem.what()));
-  }
-}
-
-std::string llama_build_id() {
-  return std::string("llama.cpp ") + llama_version() + ", ggml " + ggml_version() + " (" +
-         loaded_build_ids("berth-worker") + ")";
+  if (drafter_) drafter_->set_threads(count);
 }
 
 }  // namespace berth::worker

@@ -1,22 +1,85 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
-#include <tl/expected.hpp>
+#include <string_view>
+#include <vector>
 
 #include "worker/engine/engine.h"
+#include "worker/engine/llama_adapters.h"
+#include "worker/engine/llama_context.h"
+#include "worker/engine/llama_drafter.h"
+#include "worker/engine/llama_embedder.h"
+#include "worker/engine/llama_handles.h"
+#include "worker/engine/llama_kind.h"
+#include "worker/engine/llama_sampler.h"
+#include "worker/engine/llama_vocabulary.h"
 
 namespace berth::worker {
 
-// Loads a model and makes its context, on the calling thread, which becomes its context thread.
-// Writes libllama's log to stderr. One engine per process. No exception leaves it.
-tl::expected<std::unique_ptr<Engine>, LoadFailure> load_llama_engine(const EngineSettings& settings,
-                                                                     LoadObserver& observer);
+// libllama behind the seam: owns the model, its context and its draft model. Made in steps by
+// llama_load.cc; only complete when that says so.
+class LlamaEngine final : public Engine {
+ public:
+  LlamaEngine(ModelPointer model, const ModelKind& kind);
 
-// Versions and build ids of this program and libllama, one line; also without a loaded backend.
-std::string llama_build_id();
+  // Whether it has a context now; the reason is in libllama's log.
+  bool make_context(const EngineSettings& settings);
+  // Whether libllama takes them. After make_context().
+  bool put_on(LlamaAdapters adapters);
+  // Ditto; `model` is the draft model.
+  bool make_drafter(ModelPointer model, const EngineSettings& settings);
+  // What the load's log said.
+  void set_memory(std::vector<MemoryUse> memory, const EngineSettings& settings);
+  void set_layers(std::uint32_t device_layers, std::uint32_t layers);
 
-// All devices that ggml's backends find, as one JSON document. Loads every backend.
-std::string llama_devices_json();
+  [[nodiscard]] const llama_model* model() const { return model_.get(); }
+
+  [[nodiscard]] const EngineFacts& facts() const override { return facts_; }
+  [[nodiscard]] Result<std::vector<TokenId>> tokenize(std::string_view text,
+                                                      bool add_special) const override;
+  [[nodiscard]] Result<std::vector<TokenId>> tokenize_parts(std::span<const PromptPart> parts,
+                                                            bool add_special) const override;
+  [[nodiscard]] std::vector<std::string> control_texts() const override;
+  [[nodiscard]] std::optional<TokenId> control_token(std::string_view text) const override;
+  void append_piece(TokenId token, std::string& out, bool show_control) const override;
+  [[nodiscard]] bool ends_generation(TokenId token) const override;
+  [[nodiscard]] std::uint32_t longest_token_bytes() const override;
+  [[nodiscard]] Result<std::unique_ptr<Sampler>> make_sampler(
+      const SamplingSettings& settings) const override;
+
+  std::uint32_t keep_prefix(SequenceId sequence, std::uint32_t tokens) override;
+  DecodeOutcome decode(std::span<const BatchItem> batch, std::string& error) override;
+  Result<SampledToken> sample(Sampler& sampler, std::size_t index) override;
+  void draft(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most,
+             std::vector<TokenId>& out) override;
+  std::uint32_t copy_prefix(SequenceId from, SequenceId to, std::uint32_t tokens) override;
+  DecodeOutcome embed(std::span<const std::vector<TokenId>> inputs,
+                      std::vector<std::vector<float>>& out, std::string& error) override;
+  void set_threads(std::uint32_t threads) override;
+  void set_abort_check(std::function<bool()> check) override { abort_check_ = std::move(check); }
+
+ private:
+  [[nodiscard]] std::uint32_t window_for(const EngineSettings& settings) const;
+  bool make_context_once(const EngineSettings& settings);
+  void set_context_facts(const EngineSettings& settings, std::uint32_t window,
+                         std::uint32_t threads);
+
+  ModelPointer model_;
+  ModelKind kind_;
+  LlamaVocabulary vocabulary_;
+  AbortCheck abort_check_;
+  LlamaAdapters adapters_;
+  ContextPointer context_;
+  std::optional<LlamaBatch> batch_;
+  std::optional<LlamaEmbedder> embedder_;
+  std::unique_ptr<LlamaDrafter> drafter_;
+  EngineFacts facts_;
+  std::vector<llama_token_data> candidates_;
+};
 
 }  // namespace berth::worker

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <utility>
 
 namespace berth::worker {
 namespace {
@@ -20,9 +21,9 @@ void LlamaLog::install() {
   llama_log_set(&LlamaLog::on_text, this);
 }
 
-void LlamaLog::observe(LoadLog* log) {
+LoadLog* LlamaLog::observe(LoadLog* log) {
   const std::lock_guard lock(mutex_);
-  observer_ = log;
+  return std::exchange(observer_, log);
 }
 
 void LlamaLog::on_text(ggml_log_level level, const char* text, void* self) {

@@ -18,8 +18,8 @@ class LlamaLog {
 
   // Installs itself in libllama and ggml. Call before any other function of theirs.
   void install();
-  // From now on lines go to `log` too; nullptr ends that.
-  void observe(LoadLog* log);
+  // From now on lines go to `log` too; nullptr ends that. Returns the one before.
+  LoadLog* observe(LoadLog* log);
 
  private:
   LlamaLog() = default;
@@ -30,6 +30,18 @@ class LlamaLog {
   std::string line_;  // what has come of the present line, at most kMaxLine bytes
   ggml_log_level line_level_ = GGML_LOG_LEVEL_INFO;
   LoadLog* observer_ = nullptr;
+};
+
+// Lets log lines go to one LoadLog, instead of the one before, as long as it lives.
+class LogObservation {
+ public:
+  explicit LogObservation(LoadLog& log) : before_(LlamaLog::instance().observe(&log)) {}
+  LogObservation(const LogObservation&) = delete;
+  LogObservation& operator=(const LogObservation&) = delete;
+  ~LogObservation() { LlamaLog::instance().observe(before_); }
+
+ private:
+  LoadLog* before_;
 };
 
 }  // namespace berth::worker

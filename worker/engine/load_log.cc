@@ -97,6 +97,7 @@ LoadLog::LoadLog(std::function<bool(std::string_view)> is_device)
 
 void LoadLog::add_line(std::string_view line, bool is_error) {
   add_buffer(line);
+  add_layers(line);
   if (!is_error) return;
   (contains(line, "failed to load model") ? last_general_error_ : last_error_) = line;
   if (class_.empty()) {
@@ -142,8 +143,25 @@ void LoadLog::add_buffer(std::string_view line) {
   }
 }
 
+// "load_tensors: offloaded 3/5 layers to GPU"
+void LoadLog::add_layers(std::string_view line) {
+  constexpr std::string_view kMark = "offloaded ";
+  const auto mark = line.find(kMark);
+  if (mark == std::string_view::npos) return;
+  const auto text = line.substr(mark + kMark.size());
+  const auto* const end = text.data() + text.size();
+  std::uint32_t some = 0;
+  std::uint32_t all = 0;
+  const auto first = std::from_chars(text.data(), end, some);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '/') return;
+  const auto second = std::from_chars(first.ptr + 1, end, all);
+  if (second.ec != std::errc() || some > all) return;
+  device_layers_ = some;
+  layers_ = all;
+}
+
 LoadLog::Kind LoadLog::kind_of(std::string_view what) {
-  if (what == "model") return Kind::kWeights;
+  if (what == "model" || what == "LoRA") return Kind::kWeights;
   if (what == "KV" || what == "RS") return Kind::kKv;  // RS: the state of recurrent models
   return Kind::kWorking;
 }
@@ -169,6 +187,17 @@ std::vector<MemoryUse> LoadLog::memory() const {
     }
   }
   return uses;
+}
+
+void add_memory(std::vector<MemoryUse>& sum, const std::vector<MemoryUse>& more) {
+  for (const auto& use : more) {
+    auto same = std::find_if(sum.begin(), sum.end(),
+                             [&](const MemoryUse& one) { return one.domain == use.domain; });
+    if (same == sum.end()) same = sum.insert(sum.end(), MemoryUse{use.domain});
+    same->weights_bytes += use.weights_bytes;
+    same->kv_bytes += use.kv_bytes;
+    same->working_bytes += use.working_bytes;
+  }
 }
 
 LoadFailure LoadLog::failure(std::string_view path, std::string_view fallback) const {

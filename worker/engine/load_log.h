@@ -28,6 +28,11 @@ class LoadLog {
   // The sum per domain; "host" first.
   [[nodiscard]] std::vector<MemoryUse> memory() const;
 
+  // Layers on devices, of how many; 0 of 0 where libllama did not speak of any. The output counts
+  // as one layer.
+  [[nodiscard]] std::uint32_t device_layers() const { return device_layers_; }
+  [[nodiscard]] std::uint32_t layers() const { return layers_; }
+
  private:
   enum class Kind : std::uint8_t { kWeights, kKv, kWorking };
   struct Buffer {
@@ -36,15 +41,21 @@ class LoadLog {
     std::uint64_t bytes = 0;
   };
   void add_buffer(std::string_view line);
+  void add_layers(std::string_view line);
   static Kind kind_of(std::string_view what);
 
   std::function<bool(std::string_view)> is_device_;
   std::vector<Buffer> buffers_;  // bounded by the number of buffer types
+  std::uint32_t device_layers_ = 0;
+  std::uint32_t layers_ = 0;
   std::string class_;
   std::string class_line_;
   std::string last_error_;
   std::string last_general_error_;
 };
+
+// Adds what another load took.
+void add_memory(std::vector<MemoryUse>& sum, const std::vector<MemoryUse>& more);
 
 // The class of one line of libllama or ggml about a load: "permanent", "resource", or empty.
 std::string_view classify_load_line(std::string_view line);

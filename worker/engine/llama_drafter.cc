@@ -1,0 +1,153 @@
+#include "worker/engine/llama_drafter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "worker/engine/best_logit.h"
+
+namespace berth::worker {
+namespace {
+
+constexpr std::int32_t kMostTokensMore = 128;
+constexpr std::int32_t kFirstCompared = 5;
+
+std::string quoted(const char* text) {
+  return "\"" + std::string(text == nullptr ? "" : text) + "\"";
+}
+
+}  // namespace
+
+std::optional<std::string> vocabulary_difference(const llama_vocab* model,
+                                                 const llama_vocab* draft) {
+  if (llama_vocab_type(model) != llama_vocab_type(draft)) {
+    return "its tokenizer is of another type";
+  }
+  const bool same_start =
+      llama_vocab_get_add_bos(model) == llama_vocab_get_add_bos(draft) &&
+      (!llama_vocab_get_add_bos(model) || llama_vocab_bos(model) == llama_vocab_bos(draft));
+  const bool same_end =
+      llama_vocab_get_add_eos(model) == llama_vocab_get_add_eos(draft) &&
+      (!llama_vocab_get_add_eos(model) || llama_vocab_eos(model) == llama_vocab_eos(draft));
+  if (!same_start || !same_end) return "its texts begin or end with other tokens";
+  const auto size = llama_vocab_n_tokens(model);
+  const auto draft_size = llama_vocab_n_tokens(draft);
+  if (std::abs(size - draft_size) > kMostTokensMore) {
+    return "it has " + std::to_string(draft_size) + " tokens instead of " + std::to_string(size);
+  }
+  for (auto token = kFirstCompared; token < std::min(size, draft_size); ++token) {
+    const char* const text = llama_vocab_get_text(model, token);
+    const char* const draft_text = llama_vocab_get_text(draft, token);
+    if (std::string_view(text) != draft_text) {
+      return "its token " + std::to_string(token) + " is " + quoted(draft_text) + " instead of " +
+             quoted(text);
+    }
+  }
+  return std::nullopt;
+}
+
+LlamaDrafter::LlamaDrafter(ModelPointer model, const Sizes& sizes, std::uint32_t sequences)
+    : model_(std::move(model)),
+      sizes_(sizes),
+      vocabulary_(
+          static_cast<std::uint32_t>(llama_vocab_n_tokens(llama_model_get_vocab(model_.get())))),
+      batch_(sizes.batch),
+      held_(sequences) {}
+
+std::unique_ptr<LlamaDrafter> LlamaDrafter::make(ModelPointer model, const EngineSettings& settings,
+                                                 const Sizes& sizes, AbortCheck& abort_check) {
+  auto drafter =
+      std::unique_ptr<LlamaDrafter>(new LlamaDrafter(std::move(model), sizes, settings.sequences));
+  auto parameters = context_parameters(settings, sizes.threads, abort_check);
+  parameters.n_ctx = sizes.cells;
+  parameters.n_seq_max = settings.sequences;
+  parameters.n_batch = sizes.batch;
+  parameters.n_ubatch = std::min(sizes.batch, kMicroBatch);
+  parameters.n_outputs_max = settings.sequences;
+  drafter->context_.reset(llama_init_from_model(drafter->model_.get(), parameters));
+  return drafter->context_ ? std::move(drafter) : nullptr;
+}
+
+void LlamaDrafter::forget(SequenceId sequence) {
+  llama_memory_seq_rm(llama_get_memory(context_.get()), sequence, -1, -1);
+  held_[static_cast<std::size_t>(sequence)].clear();
+}
+
+bool LlamaDrafter::compute(SequenceId sequence) {
+  std::string ignored;
+  if (batch_.compute(context_.get(), ignored) == DecodeOutcome::kDone) return true;
+  // The model's own sequences come and go without a word here: what others hold may be stale.
+  bool forgotten = false;
+  for (SequenceId other = 0; static_cast<std::size_t>(other) < held_.size(); ++other) {
+    if (other == sequence || held_[static_cast<std::size_t>(other)].empty()) continue;
+    forget(other);
+    forgotten = true;
+  }
+  return forgotten && batch_.compute(context_.get(), ignored) == DecodeOutcome::kDone;
+}
+
+bool LlamaDrafter::append(SequenceId sequence, std::span<const TokenId> tokens) {
+  auto& held = held_[static_cast<std::size_t>(sequence)];
+  while (!tokens.empty()) {
+    const auto part = tokens.first(std::min<std::size_t>(tokens.size(), batch_.capacity()));
+    tokens = tokens.subspan(part.size());
+    batch_.clear();
+    for (const auto token : part) {
+      const bool last = tokens.empty() && batch_.size() + 1 == part.size();
+      batch_.add({sequence, token, static_cast<std::uint32_t>(held.size() + batch_.size()), last});
+    }
+    if (!compute(sequence)) {
+      forget(sequence);  // how much of the batch was computed is not known
+      return false;
+    }
+    held.insert(held.end(), part.begin(), part.end());
+  }
+  return true;
+}
+
+bool LlamaDrafter::hold(SequenceId sequence, std::span<const TokenId> tokens) {
+  auto& held = held_[static_cast<std::size_t>(sequence)];
+  const auto longest = std::min(held.size(), tokens.size() - 1);  // the last is computed anew
+  const auto limit = held.begin() + static_cast<std::ptrdiff_t>(longest);
+  const auto differs = std::mismatch(held.begin(), limit, tokens.begin());
+  const auto common = static_cast<std::uint32_t>(differs.first - held.begin());
+  held.resize(keep_prefix(context_.get(), sequence, common));
+  return append(sequence, tokens.subspan(held.size()));
+}
+
+std::optional<TokenId> LlamaDrafter::guess() const {
+  const float* const values = llama_get_logits_ith(context_.get(), -1);
+  if (values == nullptr) return std::nullopt;
+  const std::span<const float> logits(values, vocabulary_);
+  const auto best = best_logit(logits);
+  if (!best || *best >= sizes_.vocabulary) return std::nullopt;
+  // softmax: p(best) = 1 / sum of exp(logit - logit(best))
+  float sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - logits[*best]);
+  if (!(sum * kLeastDraftProbability <= 1)) return std::nullopt;
+  return static_cast<TokenId>(*best);
+}
+
+void LlamaDrafter::draft(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most,
+                         std::vector<TokenId>& out) {
+  const bool known = std::all_of(tokens.begin(), tokens.end(), [this](TokenId token) {
+    return token >= 0 && static_cast<std::uint32_t>(token) < vocabulary_;
+  });
+  if (sequence < 0 || static_cast<std::size_t>(sequence) >= held_.size() || tokens.empty() ||
+      tokens.size() >= sizes_.window || !known) {
+    return;
+  }
+  most = std::min<std::size_t>(most, sizes_.window - tokens.size());
+  if (most == 0 || !hold(sequence, tokens)) return;
+  const auto* const vocabulary = llama_model_get_vocab(model_.get());
+  for (std::size_t i = 0; i < most; ++i) {
+    const auto token = guess();
+    if (!token || llama_vocab_is_eog(vocabulary, *token)) return;
+    out.push_back(*token);
+    if (i + 1 == most || !append(sequence, {&*token, 1})) return;
+  }
+}
+
+}  // namespace berth::worker
