@@ -42,8 +42,6 @@ struct ScanResult {
   // For an operator, one sentence each: directories that cannot be read, files that are not used
   // because another one has their name, aliases that are taken.
   std::vector<std::string> problems;
-  // Projector and adapter files, which are no models of their own and are not listed.
-  std::size_t left_out = 0;
   // Of the files as they were read: another one than stat_stamp() gives when something changed.
   std::uint64_t stamp = 0;
 };

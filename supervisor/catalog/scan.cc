@@ -261,10 +261,7 @@ class Scan {
     model.settings = effective_settings(config_, name);
     model.path = candidate.path;
     if (model.settings.kind == Kind::kCommand) model.settings.kind = Kind::kLlama;
-    if (!read(model, candidate.problem)) {
-      ++result_.left_out;
-      return;
-    }
+    read(model, candidate.problem);
     keep(std::move(model));
   }
 
@@ -273,15 +270,14 @@ class Scan {
     models_.emplace(std::move(name), std::move(model));
   }
 
-  // Fills in what the file says. False: it is no model of its own.
-  bool read(Model& model, const std::string& known_problem) {
+  // Fills in what the file says.
+  void read(Model& model, const std::string& known_problem) {
     std::uint64_t& stamp = stamps_[model.name];
     stamp = model_stamp(model);
-    bool is_model = true;
     if (!known_problem.empty()) {
       model.problem = known_problem;
     } else if (!reuse(model)) {
-      is_model = read_header(model);
+      read_header(model);
     }
     // A split model's other files are known only now.
     if (model.shards.size() > 1) stamp = model_stamp(model);
@@ -290,7 +286,6 @@ class Scan {
     model.served_context =
         served_context(model.settings, model.declared_context, config_.auto_context_max);
     if (model.problem.empty()) check_template(model);
-    return is_model;
   }
 
   bool reuse(Model& model) {
@@ -313,12 +308,12 @@ class Scan {
     return true;
   }
 
-  bool read_header(Model& model) {
+  void read_header(Model& model) {
     const std::uint64_t before = file_stamp(model.path);
     auto summary = gguf::read_model(model.path);
     if (!summary) {
       model.problem = explain(model.path, summary.error());
-      return true;
+      return;
     }
     model.architecture = std::move(summary->architecture);
     model.title = std::move(summary->title);
@@ -331,15 +326,21 @@ class Scan {
     model.modified = WallTime(std::chrono::milliseconds(summary->modified_unix_ms));
     model.shards = std::move(summary->shards);
     if (summary->is_projector || summary->is_adapter) {
-      model.problem = file_name_of(model.path) + " is " +
-                      (summary->is_projector ? "a projector" : "an adapter") +
-                      " and not a model; set `path` to the model that it belongs to.";
-      return false;
+      model.problem = no_model_of_its_own(file_name_of(model.path), summary->is_projector);
+      return;
     }
     model.header_hash = summary->header_hash;
     // Not to be reused where the file changed while it was read.
     files_stamp_ = file_stamp(model.path) == before ? files_stamp(model.shards) : 0;
-    return true;
+  }
+
+  static std::string no_model_of_its_own(const std::string& file, bool is_projector) {
+    if (is_projector) {
+      return file + " is a projector (images for another model) and not a model of its own; " +
+             "images are not supported by this version.";
+    }
+    return file + " is an adapter and not a model of its own; name it in `adapters` of the model " +
+           "that it was made for.";
   }
 
   static std::string explain(const std::string& path, const Error& error) {

@@ -189,7 +189,7 @@ TEST_F(Scanning, CommandsAreListedAsNotSupported) {
   EXPECT_THAT(model(result, "vllm").problem, HasSubstr("not supported by this version"));
 }
 
-TEST_F(Scanning, ProjectorsAndAdaptersAreLeftOutUnlessConfigured) {
+TEST_F(Scanning, ProjectorsAndAdaptersAreListedWithWhatTheyAre) {
   auto projector = test_models::make_model({.name = "vision"});
   ASSERT_TRUE(projector);
   projector->set_text("general.architecture", "clip");
@@ -202,14 +202,11 @@ TEST_F(Scanning, ProjectorsAndAdaptersAreLeftOutUnlessConfigured) {
   put("models/real.gguf");
 
   const ScanResult result = scan(config());
-  EXPECT_THAT(names(result), ElementsAre("real"));
-  EXPECT_EQ(result.left_out, 2U);
+  EXPECT_THAT(names(result), ElementsAre("lora", "mmproj-vision", "real"));
+  EXPECT_THAT(model(result, "mmproj-vision").problem, HasSubstr("is a projector"));
+  EXPECT_THAT(model(result, "lora").problem, HasSubstr("name it in `adapters`"));
+  EXPECT_THAT(model(result, "real").problem, IsEmpty());
   EXPECT_THAT(result.problems, IsEmpty());
-
-  const ScanResult configured = scan(
-      config("[models]\ndirs = [\"models\"]\n[model.v]\npath = \"models/mmproj-vision.gguf\"\n"));
-  EXPECT_THAT(names(configured), ElementsAre("real", "v"));
-  EXPECT_THAT(model(configured, "v").problem, HasSubstr("a projector and not a model"));
 }
 
 TEST_F(Scanning, DirectoriesThatCannotBeReadAreReported) {
