@@ -19,7 +19,7 @@ struct DraftPair {
 // With a `later_layers` of 1, which would make the two strangers, kAgreeingLayers is taken. Errors:
 // kInvalidArgument, where the model has not more than `early_layers` layers.
 Result<DraftPair> draft_pair(ModelOptions options);
-inline constexpr float kAgreeingLayers = 0.1F;
+inline constexpr float kAgreeingLayers = 0.04F;
 
 // Errors: as draft_pair() and write_model().
 Status write_draft_pair(const ModelOptions& options, const std::string& target_path,
