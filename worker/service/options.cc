@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "common/text.h"
 #include "common/uuid.h"
+#include "worker/service/option_values.h"
 
 namespace berth::worker {
 namespace {
@@ -19,59 +19,60 @@ constexpr std::uint32_t kMaxSequences = 64;
 constexpr std::uint32_t kMaxThreads = 1024;
 constexpr std::uint32_t kMinBatch = 64;  // must hold one token of every sequence
 constexpr std::uint32_t kMaxBatch = 16384;
+constexpr std::uint32_t kMaxLayers = 100000;
+constexpr std::uint32_t kMaxDraftTokens = 16;
 constexpr std::size_t kShownBytes = 80;
 
 tl::unexpected<Error> usage(std::string message) {
   return fail(Reason::kInvalidArgument, std::move(message));
 }
 
-Status set_number(std::string_view name, std::string_view text, std::uint32_t lowest,
-                  std::uint32_t highest, std::uint32_t& out) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < lowest ||
-      number > highest) {
-    return usage(std::string(name) + " must be a whole number from " + std::to_string(lowest) +
-                 " to " + std::to_string(highest) + ", not \"" + printable_line(text, kShownBytes) +
-                 "\".");
-  }
-  out = number;
-  return {};
-}
-
-Status set_choice(std::string_view name, std::string_view text,
-                  std::span<const std::string_view> choices, std::string& out) {
-  if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
-    std::string list;
-    for (const auto choice : choices) list.append(list.empty() ? "" : ", ").append(choice);
-    return usage(std::string(name) + " must be one of " + list + ", not \"" +
-                 printable_line(text, kShownBytes) + "\".");
-  }
-  out = text;
-  return {};
-}
-
 constexpr std::array<std::string_view, 9> kKvTypes = {"f32",  "f16",  "bf16", "q8_0",  "q5_1",
                                                       "q5_0", "q4_1", "q4_0", "iq4_nl"};
 constexpr std::array<std::string_view, 3> kFlashAttention = {"auto", "on", "off"};
+constexpr std::array<std::string_view, 3> kPoolings = {"mean", "cls", "last"};
 
 struct Option {
   std::string_view name;
   bool takes_value;
   std::function<Status(Options&, std::string_view)> set;
+  bool repeats = false;
 };
 
-Status set_text(std::string_view name, std::string_view text, std::string& out) {
-  if (text.empty()) return usage(std::string(name) + " must not be empty.");
-  out = text;
-  return {};
+using O = Options;
+using Text = std::string_view;
+
+// Where the model goes, and what goes with it.
+std::vector<Option> placement_options() {
+  return {
+      {"--device", true, [](O& o, Text v) { return add_names("--device", v, o.engine.devices); },
+       true},
+      {"--device-layers", true,
+       [](O& o, Text v) {
+         return set_number("--device-layers", v, 0, kMaxLayers, o.engine.device_layers.emplace());
+       }},
+      {"--device-split", true,
+       [](O& o, Text v) { return set_shares("--device-split", v, o.engine.device_split); }},
+      {"--adapter", true,
+       [](O& o, Text v) { return add_scaled_path("--adapter", v, o.engine.adapters); }, true},
+      {"--draft", true, [](O& o, Text v) { return set_text("--draft", v, o.engine.draft_path); }},
+      {"--draft-tokens", true,
+       [](O& o, Text v) {
+         return set_number("--draft-tokens", v, 1, kMaxDraftTokens, o.engine.draft_tokens);
+       }},
+      {"--embeddings", false,
+       [](O& o, Text) -> Status {
+         o.engine.purpose = Purpose::kEmbed;
+         return {};
+       }},
+      {"--pooling", true,
+       [](O& o, Text v) { return set_choice("--pooling", v, kPoolings, o.engine.pooling); }},
+  };
 }
 
-const std::vector<Option>& option_table() {
-  using O = Options;
-  using Text = std::string_view;
+std::vector<Option> base_options() {
   constexpr auto kMaxFd = static_cast<std::uint32_t>(std::numeric_limits<std::int16_t>::max());
-  static const auto* const table = new std::vector<Option>{
+  return {
       {"--model", true, [](O& o, Text v) { return set_text("--model", v, o.engine.model_path); }},
       {"--socket", true, [](O& o, Text v) { return set_text("--socket", v, o.socket); }},
       {"--context", true,
@@ -129,6 +130,14 @@ const std::vector<Option>& option_table() {
          return {};
        }},
   };
+}
+
+const std::vector<Option>& option_table() {
+  static const auto* const table = [] {
+    auto* const all = new std::vector<Option>(base_options());
+    for (auto& option : placement_options()) all->push_back(std::move(option));
+    return all;
+  }();
   return *table;
 }
 
@@ -142,6 +151,27 @@ tl::unexpected<Error> unknown_option(std::string_view argument) {
   return usage(std::move(message));
 }
 
+Status check_placement(const EngineSettings& engine) {
+  const auto& split = engine.device_split;
+  if (engine.devices.empty() && (engine.device_layers || !split.empty())) {
+    return usage("--device-layers and --device-split need --device.");
+  }
+  if (!split.empty() && split.size() != engine.devices.size()) {
+    return usage("--device-split has " + std::to_string(split.size()) + " shares for " +
+                 std::to_string(engine.devices.size()) + " devices.");
+  }
+  if (engine.purpose == Purpose::kEmbed && !engine.draft_path.empty()) {
+    return usage("--embeddings and --draft do not go together.");
+  }
+  // Each sequence has a token and its draft in one batch.
+  const auto draft = engine.draft_path.empty() ? 0 : engine.draft_tokens;
+  if (engine.sequences * (1 + draft) > engine.batch) {
+    return usage("--batch must be at least " + std::to_string(engine.sequences * (1 + draft)) +
+                 " for so many sequences and draft tokens.");
+  }
+  return {};
+}
+
 Status check(const Options& options) {
   if (options.action != Options::Action::kServe) return {};
   if (options.engine.model_path.empty()) return usage("--model PATH is missing.");
@@ -151,7 +181,7 @@ Status check(const Options& options) {
   if (quantized && options.engine.flash_attention == "off") {
     return usage("--kv-type " + kv + " needs flash attention: --flash-attention auto or on.");
   }
-  return {};
+  return check_placement(options.engine);
 }
 
 }  // namespace
@@ -167,7 +197,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
     const auto option = std::find_if(table.begin(), table.end(),
                                      [name](const Option& one) { return one.name == name; });
     if (option == table.end()) return unknown_option(name);
-    if (std::find(seen.begin(), seen.end(), option->name) != seen.end()) {
+    if (!option->repeats && std::find(seen.begin(), seen.end(), option->name) != seen.end()) {
       return usage(std::string(name) + " is given twice.");
     }
     seen.push_back(option->name);
@@ -201,6 +231,15 @@ std::string_view help_text() {
   --kv-type TYPE           f32, f16 (default), bf16, q8_0, q5_1, q5_0, q4_1, q4_0, iq4_nl
   --flash-attention MODE   auto (default), on, off
   --chat-template FILE     a Jinja chat template instead of the model's own
+  --device NAME[,NAME]     devices that hold the model's layers, also repeated (default: none, the
+                           processor); a device that is not there ends the load
+  --device-layers N        layers on them, with the output as the last (default: all)
+  --device-split N[,N]     share of each device (default: by free memory)
+  --adapter PATH[=SCALE]   a LoRA adapter (scale 1); repeated for more
+  --draft PATH             a small model that guesses ahead; the answer stays the same
+  --draft-tokens N         most tokens that it guesses at once (1 to 16, default 8)
+  --embeddings             gives embeddings; models that can only embed do so in any case
+  --pooling TYPE           mean, cls or last (default: the file's, else what suits the model)
   --instance UUID          the instance's id, checked against the supervisor's greeting
   --notify-fd N            writes "listening" to this descriptor once clients can connect
   --parent-stdin           exits when its standard input ends

@@ -135,6 +135,59 @@ TEST(LoadLog, SumsMemoryPerDomain) {
   EXPECT_EQ(memory[1].working_bytes, 64 * kMiB);
 }
 
+// As libllama 0.7.0 says it of a model with two of its five layers on a device.
+TEST(LoadLog, DevicesHoldWhatIsInTheirBuffersAndTheHostTheRest) {
+  auto log = log_with_devices();
+  for (const auto* const line : {
+           "load_tensors: offloading output layer to GPU",
+           "load_tensors: offloading 2 repeating layers to GPU",
+           "load_tensors: offloaded 3/5 layers to GPU",
+           "load_tensors:   CPU_Mapped model buffer size =     1.75 MiB",
+           "load_tensors:      Vulkan0 model buffer size =     1.25 MiB",
+           "llama_context: Vulkan_Host  output buffer size =     0.25 MiB",
+           "llama_kv_cache:        CPU KV buffer size =     1.00 MiB",
+           "llama_kv_cache:    Vulkan0 KV buffer size =     1.00 MiB",
+           "sched_reserve:    Vulkan0 compute buffer size =    10.50 MiB",
+           "sched_reserve: Vulkan_Host compute buffer size =     2.00 MiB",
+           "llama_adapter_lora_init_impl:    Vulkan0 LoRA buffer size =     0.50 MiB",
+       }) {
+    log.add_line(line, false);
+  }
+  EXPECT_EQ(log.device_layers(), 3U);
+  EXPECT_EQ(log.layers(), 5U);
+  const auto memory = log.memory();
+  ASSERT_EQ(memory.size(), 2U);
+  constexpr std::uint64_t kKiB = 1024;
+  EXPECT_EQ(memory[0].weights_bytes, 1792 * kKiB);
+  EXPECT_EQ(memory[0].kv_bytes, 1024 * kKiB);
+  EXPECT_EQ(memory[0].working_bytes, 2304 * kKiB);
+  EXPECT_EQ(memory[1].domain, "Vulkan0");
+  EXPECT_EQ(memory[1].weights_bytes, 1792 * kKiB);
+  EXPECT_EQ(memory[1].kv_bytes, 1024 * kKiB);
+  EXPECT_EQ(memory[1].working_bytes, 10752 * kKiB);
+}
+
+TEST(LoadLog, LayersAreOnlyTakenFromAWholeStatement) {
+  auto log = log_with_devices();
+  for (const auto* const line : {"offloaded", "x: offloaded x/5 layers", "x: offloaded 5",
+                                 "x: offloaded 5/", "x: offloaded 6/5 layers to GPU"}) {
+    log.add_line(line, false);
+  }
+  EXPECT_EQ(log.layers(), 0U);
+  EXPECT_EQ(log.device_layers(), 0U);
+}
+
+TEST(LoadLog, AddsWhatASecondModelTakes) {
+  std::vector<MemoryUse> sum = {{"host", 1, 2, 3}};
+  add_memory(sum, {{"host", 10, 20, 30}, {"Vulkan0", 4, 5, 6}});
+  ASSERT_EQ(sum.size(), 2U);
+  EXPECT_EQ(sum[0].weights_bytes, 11U);
+  EXPECT_EQ(sum[0].kv_bytes, 22U);
+  EXPECT_EQ(sum[0].working_bytes, 33U);
+  EXPECT_EQ(sum[1].domain, "Vulkan0");
+  EXPECT_EQ(sum[1].working_bytes, 6U);
+}
+
 TEST(LoadLog, IgnoresWhatOnlyLooksLikeASize) {
   auto log = log_with_devices();
   for (const auto* const line :

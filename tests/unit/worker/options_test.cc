@@ -85,5 +85,66 @@ TEST(Options, OneShotActionsNeedNothingElse) {
   EXPECT_EQ(parse({"--help"})->action, Options::Action::kHelp);
 }
 
+TEST(Options, PlacementAndWhatGoesWithTheModel) {
+  const auto options =
+      parse({"--model", "m", "--socket", "s", "--device", "Vulkan0,Vulkan1", "--device=CUDA0",
+             "--device-layers", "12", "--device-split", "3,1,0.5", "--adapter", "/a=b.gguf",
+             "--adapter", "/c.gguf=-0.5", "--draft", "/d.gguf", "--draft-tokens", "4"});
+  ASSERT_TRUE(options.has_value()) << options.error().message;
+  const auto& engine = options->engine;
+  EXPECT_EQ(engine.devices, (std::vector<std::string>{"Vulkan0", "Vulkan1", "CUDA0"}));
+  EXPECT_EQ(engine.device_layers, 12U);
+  EXPECT_EQ(engine.device_split, (std::vector<float>{3, 1, 0.5F}));
+  EXPECT_EQ(engine.adapters,
+            (std::vector<std::pair<std::string, float>>{{"/a=b.gguf", 1.0F}, {"/c.gguf", -0.5F}}));
+  EXPECT_EQ(engine.draft_path, "/d.gguf");
+  EXPECT_EQ(engine.draft_tokens, 4U);
+  EXPECT_EQ(engine.purpose, Purpose::kGenerate);
+}
+
+TEST(Options, Embeddings) {
+  const auto options =
+      parse({"--model", "m", "--socket", "s", "--embeddings", "--pooling", "mean"});
+  ASSERT_TRUE(options.has_value()) << options.error().message;
+  EXPECT_EQ(options->engine.purpose, Purpose::kEmbed);
+  EXPECT_EQ(options->engine.pooling, "mean");
+}
+
+TEST(Options, SaysWhatIsWrongWithAPlacement) {
+  using testing::HasSubstr;
+  const auto served = [](std::vector<const char*> more) {
+    more.insert(more.end(), {"--model", "m", "--socket", "s"});
+    return problem(more);
+  };
+  EXPECT_THAT(served({"--device", "Vulkan0,"}), HasSubstr("names with commas"));
+  EXPECT_THAT(served({"--device-layers", "3"}), HasSubstr("need --device"));
+  EXPECT_THAT(served({"--device", "A", "--device-layers", "-1"}), HasSubstr("whole number"));
+  EXPECT_THAT(served({"--device", "A", "--device-split", "1,2"}), HasSubstr("2 shares for 1"));
+  for (const char* const split : {"1,x", "nan", "inf", "-1", "1e39", "1 ", ""}) {
+    EXPECT_THAT(served({"--device", "A", "--device-split", split}), HasSubstr("numbers from 0"))
+        << split;
+  }
+  EXPECT_THAT(served({"--device", "A,B", "--device-split", "0,0"}), HasSubstr("not 0"));
+  EXPECT_THAT(served({"--device", "A,B", "--device-split", "3e38,3e38"}), HasSubstr("not 0"));
+  EXPECT_THAT(served({"--adapter", "=1"}), HasSubstr("a path"));
+  EXPECT_THAT(served({"--adapter", "/a=1000"}), HasSubstr("-100 to 100"));
+  EXPECT_THAT(served({"--draft", ""}), HasSubstr("empty"));
+  EXPECT_THAT(served({"--draft-tokens", "17"}), HasSubstr("from 1 to 16"));
+  EXPECT_THAT(served({"--embeddings", "--draft", "/d"}), HasSubstr("do not go together"));
+  EXPECT_THAT(served({"--pooling", "rank"}), HasSubstr("mean, cls, last"));
+  EXPECT_THAT(served({"--draft", "/d", "--sequences", "8", "--batch", "64"}),
+              HasSubstr("at least 72"));
+}
+
+// An infinite or missing scale is no scale: it belongs to the path.
+TEST(Options, AdapterScalesAreNumbers) {
+  for (const char* const path : {"/a=inf", "/a=nan", "/a=", "/a=1x"}) {
+    const auto options = parse({"--model", "m", "--socket", "s", "--adapter", path});
+    ASSERT_TRUE(options.has_value()) << path;
+    EXPECT_EQ(options->engine.adapters.at(0).first, path);
+    EXPECT_EQ(options->engine.adapters.at(0).second, 1.0F);
+  }
+}
+
 }  // namespace
 }  // namespace berth::worker
