@@ -31,7 +31,7 @@ struct JobResult {
   std::string stop_text;  // the stop text that was met
   std::uint32_t prompt_tokens = 0;
   std::uint32_t completion_tokens = 0;  // without the token that ended the answer
-  std::uint32_t cached_tokens = 0;      // of the prompt, that were still in the context
+  std::uint32_t cached_tokens = 0;      // of the prompt, that were in the context: never computed
   std::uint32_t drafted_tokens = 0;     // that a draft model proposed
   std::uint32_t accepted_tokens = 0;    // of them, that are part of the answer
   JobTimings timings;
@@ -56,7 +56,8 @@ class JobSink {
   // Last call, exactly once; may come from another thread where the job never began.
   virtual void on_end(JobEnd end) = 0;
 
-  // Whether it can take more now. False pauses the job until LaneRunner::wake(). Must be cheap.
+  // Whether it can take more now. False pauses the job until LaneRunner::wake(); of the batch that
+  // filled it up to EngineFacts::draft_tokens more tokens may follow. Must be cheap.
   [[nodiscard]] virtual bool has_room() const = 0;
   // Whether nobody wants the answer any more. Asked within a batch. Must be cheap.
   [[nodiscard]] virtual bool cancelled() const = 0;
@@ -70,15 +71,55 @@ struct Job {
   std::vector<std::string> stop;  // none empty
   // Control tokens whose text belongs to the answer: whoever reads it needs them.
   std::vector<TokenId> shown_controls;
+  // Whose job it is (S8): what one scope left in the context is never used for another.
+  std::string cache_scope;
   SteadyTime arrived{};
   std::optional<SteadyTime> deadline;
   std::shared_ptr<JobSink> sink;
+};
+
+// --- embeddings
+
+struct EmbedResult {
+  std::vector<std::vector<float>> vectors;  // one per input, in their order
+  std::uint64_t prompt_tokens = 0;          // of all inputs
+  Duration queue{};                         // from arrival until the first input was computed
+};
+
+using EmbedEnd = std::variant<EmbedResult, Error, JobCancelled>;
+
+// Receives the vectors of an EmbedJob. The functions must not block.
+class EmbedSink {
+ public:
+  EmbedSink() = default;
+  EmbedSink(const EmbedSink&) = delete;
+  EmbedSink& operator=(const EmbedSink&) = delete;
+  virtual ~EmbedSink() = default;
+
+  // The only call, exactly once, on the context thread.
+  virtual void on_end(EmbedEnd end) = 0;
+  // Whether nobody wants the vectors any more. Asked within a batch. Must be cheap.
+  [[nodiscard]] virtual bool cancelled() const = 0;
+};
+
+struct EmbedJob {
+  // At least one, each of 1 to EngineFacts::batch tokens, all of the vocabulary.
+  std::vector<std::vector<TokenId>> inputs;
+  SteadyTime arrived{};
+  std::optional<SteadyTime> deadline;
+  std::shared_ptr<EmbedSink> sink;
 };
 
 // What ends a request whatever it is doing: that nobody wants it any more, or its deadline (none
 // where it has none).
 std::optional<JobEnd> reason_to_end(const JobSink& sink, const std::optional<SteadyTime>& deadline,
                                     SteadyTime now);
+std::optional<EmbedEnd> reason_to_end(const EmbedJob& job, SteadyTime now);
+// The same, only whether there is such a reason.
+template <typename AnyJob>
+[[nodiscard]] bool wants_to_end(const AnyJob& job, SteadyTime now) {
+  return job.sink->cancelled() || (job.deadline && now >= *job.deadline);
+}
 // What everything ends with that is not done when the worker stops.
 Error shutting_down();
 

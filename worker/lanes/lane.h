@@ -7,16 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "common/result.h"
 #include "worker/engine/engine.h"
+#include "worker/lanes/draft_pace.h"
 #include "worker/lanes/job.h"
 #include "worker/lanes/text_assembler.h"
 
 namespace berth::worker {
 
 // One sequence of the context and the job that runs on it. Between two batches it says what it
-// wants computed (fill), and after a batch what became of it (absorb); so several lanes can share
-// one batch. It remembers which tokens its sequence holds, also when it is idle: the next job that
-// starts with the same tokens need not read them again.
+// wants computed (read, generate), and after a batch what became of it (absorb); so several lanes
+// can share one batch. It remembers which tokens its sequence holds, and whose they are, also when
+// it is idle: the next job of the same scope that starts with the same tokens need not read them
+// again.
 //
 // All lanes share one pool of cells (M4). A lane has a number of them reserved, which grows when
 // the answer outgrows it; a lane whose cells are needed by an older one is parked: it gives them
@@ -30,32 +33,52 @@ class Lane {
   [[nodiscard]] const Job& job() const { return *job_; }
   // Whether it has more to read than the token that was generated last.
   [[nodiscard]] bool reading() const {
-    return busy() && (!prompt_read_ || tokens_.size() - held_ > 1);
+    return busy() && !parked_ && (!prompt_read_ || unread() > 1);
   }
+  // Whether the next batch gives it a token, if its sink has room.
+  [[nodiscard]] bool generating() const { return busy() && !parked_ && !reading(); }
+  [[nodiscard]] std::size_t unread() const { return tokens_.size() - held_; }
   // Whether it has a part in the present batch.
   [[nodiscard]] bool computing() const { return batch_tokens_ > 0; }
-  // Tokens of `prompt` that its sequence holds already.
-  [[nodiscard]] std::uint32_t common_prefix(const std::vector<TokenId>& prompt) const;
+  // Tokens that a job could take over from its sequence: never all of the prompt, for the output of
+  // the last token is the first token of the answer; none of another scope's (S8).
+  [[nodiscard]] std::uint32_t usable_prefix(const Job& job) const { return shared(job, held_); }
+  // As usable_prefix(), but when it has read all that it has to.
+  [[nodiscard]] std::uint32_t future_prefix(const Job& job) const {
+    return shared(job, tokens_.size());
+  }
   [[nodiscard]] std::size_t held_tokens() const { return held_; }
   // Cells that are its own while it is busy and not parked; at most a window.
   [[nodiscard]] std::size_t reserved() const { return reserved_; }
   [[nodiscard]] bool parked() const { return parked_; }
   // When its job began, among all jobs: the youngest has the highest.
   [[nodiscard]] std::uint64_t order() const { return order_; }
+  // The youngest job that made use of what it holds.
+  [[nodiscard]] std::uint64_t last_used() const { return last_used_; }
+  void touch(std::uint64_t order) { last_used_ = order; }
 
-  // Begins a job with so many cells reserved; the lane must be idle.
-  void begin(std::unique_ptr<Job> job, std::size_t cells, std::uint64_t order, SteadyTime now);
+  // Begins a job with so many cells reserved, and takes over what `source` (which may be this lane)
+  // holds of its prompt; the lane must be idle.
+  void begin(std::unique_ptr<Job> job, Lane& source, std::size_t cells, std::uint64_t order,
+             SteadyTime now);
+  // Takes over what another lane holds of its tokens, where that is more than it holds itself. Only
+  // with EngineFacts::shares_cells.
+  void take_over(Lane& source);
   // Reserves so many cells more where the next token needs one that is not reserved. Whether it
   // did.
   bool grow(std::size_t cells);
   void park();
   void unpark() { parked_ = false; }
-  // Gives up what an idle lane's sequence holds.
-  void forget();
-  // Adds its next tokens to `batch`, at most `limit`: a chunk of the prompt, or one token of the
-  // answer; nothing while its sink has no room.
-  void fill(std::vector<BatchItem>& batch, std::size_t limit);
-  // The batch was computed: takes the next token from the engine if there is one. `now` is after
+  // Gives up all but the first `tokens` of what an idle lane's sequence holds (or all of it, where
+  // it cannot be cut).
+  void trim(std::size_t tokens);
+
+  // Adds the next `count` tokens that are to be read to `batch`; 1 to unread().
+  void read(std::vector<BatchItem>& batch, std::size_t count);
+  // Adds the token that was generated last, and what a draft model proposes after it, `proposals`
+  // at most. For a generating lane whose sink has room.
+  void generate(std::vector<BatchItem>& batch, std::size_t proposals);
+  // The batch was computed: takes the next tokens from the engine if there are any. `now` is after
   // the batch.
   void absorb(SteadyTime now);
   // The batch was not computed to its end: forgets its part of it. The job cannot go on.
@@ -64,22 +87,34 @@ class Lane {
   void end(JobEnd end);
 
  private:
-  void take_token(SteadyTime now);
+  // How an answer is complete; nothing: it goes on.
+  using Completion = std::optional<JobResult::Finish>;
+
+  [[nodiscard]] std::uint32_t shared(const Job& job, std::size_t limit) const;
+  void propose(std::size_t most);
+  Result<Completion> take_tokens(SteadyTime now);
+  Result<Completion> take_token(std::size_t output, SteadyTime now);
+  // Keeps of the proposals what the answer has in common with them.
+  void settle_proposals();
   void send_text();
   void finish(JobResult::Finish finish, SteadyTime now);
 
   SequenceId sequence_;
   Engine* engine_;
   std::unique_ptr<Job> job_;
+  std::string scope_;            // whose tokens_ are
   std::vector<TokenId> tokens_;  // the prompt and what was generated; at most one window
-  std::size_t held_ = 0;         // so many of them the sequence holds, with the batch's
+  // So many of them the sequence holds, with the batch's; not counting proposals.
+  std::size_t held_ = 0;
   std::size_t reserved_ = 0;
   std::uint64_t order_ = 0;
+  std::uint64_t last_used_ = 0;
   bool parked_ = false;
 
   // Its part of the present batch.
-  std::size_t batch_tokens_ = 0;
-  std::size_t output_index_ = 0;
+  std::size_t batch_tokens_ = 0;    // without proposals
+  std::size_t output_index_ = 0;    // of its first output in the batch; proposals' follow
+  std::vector<TokenId> proposals_;  // the sequence holds them behind tokens_
 
   // The generation.
   TextAssembler assembler_;
@@ -90,6 +125,9 @@ class Lane {
   std::string piece_;                 // scratch
   std::string text_;                  // not sent yet
   std::vector<SampledToken> unsent_;  // tokens whose text is not sent yet
+  DraftPace pace_;
+  // Wrong proposals cost a second reading of everything here, so there are none any more.
+  bool cannot_cut_ = false;
 };
 
 }  // namespace berth::worker

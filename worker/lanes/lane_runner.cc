@@ -2,10 +2,31 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 namespace berth::worker {
+namespace {
+
+Error embeddings_only() {
+  return {Reason::kInvalidArgument,
+          "This model is served for embeddings only; it cannot generate text."};
+}
+
+Error no_embeddings() {
+  return {Reason::kInvalidArgument,
+          "This model is served for generating text only; it gives no embeddings."};
+}
+
+// Takes what has ended out of a queue. `reason` says why a job ends, if it does.
+template <typename Queue, typename Ended, typename ReasonOf>
+void sweep_queue(Queue& queue, std::vector<Ended>& ended, ReasonOf&& reason) {
+  for (auto& job : queue) {
+    if (auto end = reason(*job)) ended.push_back(Ended{std::move(job), std::move(*end)});
+  }
+  std::erase_if(queue, [](const auto& job) { return job == nullptr; });
+}
+
+}  // namespace
 
 SteadyTime steady_now() {
   return SteadyTime(
@@ -15,18 +36,39 @@ SteadyTime steady_now() {
 LaneRunner::LaneRunner(LaneObserver& observer, Now now)
     : observer_(observer), now_(std::move(now)) {}
 
+// --- any thread
+
+Status LaneRunner::check_open(std::size_t waiting) const {
+  if (stopping_) return fail(shutting_down());
+  if (draining_) return fail(Reason::kDraining, "This worker takes no new work; ask again.");
+  if (waiting < kQueueLimit) return {};
+  return fail(Reason::kQueueFull, "Too many requests wait for this model (" +
+                                      std::to_string(kQueueLimit) + "); ask again later.");
+}
+
 Status LaneRunner::submit(std::unique_ptr<Job> job) {
   {
     const std::lock_guard lock(mutex_);
-    if (stopping_) return fail(shutting_down());
-    if (draining_) {
-      return fail(Reason::kDraining, "This worker takes no new work; ask again.");
-    }
-    if (queue_.size() >= kQueueLimit) {
-      return fail(Reason::kQueueFull, "Too many requests wait for this model (" +
-                                          std::to_string(kQueueLimit) + "); ask again later.");
-    }
+    if (purpose_ == Purpose::kEmbed) return fail(embeddings_only());
+    if (auto open = check_open(queue_.size()); !open) return open;
     queue_.push_back(std::move(job));
+    woken_ = true;
+  }
+  changed_.notify_one();
+  return {};
+}
+
+Status LaneRunner::submit_embed(std::unique_ptr<EmbedJob> job) {
+  if (job->inputs.empty()) {
+    return fail(Reason::kInvalidArgument,
+                "There is nothing to embed: the list of inputs is empty.");
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (purpose_ == Purpose::kGenerate) return fail(no_embeddings());
+    // Those that have begun still hold all of their inputs.
+    if (auto open = check_open(embed_queue_.size() + active_); !open) return open;
+    embed_queue_.push_back(std::move(job));
     woken_ = true;
   }
   changed_.notify_one();
@@ -57,232 +99,186 @@ void LaneRunner::stop() {
 
 LaneActivity LaneRunner::activity() const {
   const std::lock_guard lock(mutex_);
-  return {active_, static_cast<std::uint32_t>(queue_.size())};
+  return {active_, static_cast<std::uint32_t>(queue_.size() + embed_queue_.size())};
 }
+
+// --- context thread
 
 bool LaneRunner::should_abort() {
   progress_.fetch_add(1, std::memory_order_relaxed);
   if (stopping_.load(std::memory_order_relaxed)) return true;
-  // Others on the same batch must not suffer from one that was cancelled.
-  return std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
-    return !lane.computing() || lane.job().sink->cancelled();
-  });
+  // Others on the same batch must not suffer from one that has ended.
+  const auto now = now_();
+  return embeds_.all_given_up(now) &&
+         std::all_of(lanes_.begin(), lanes_.end(), [now](const Lane& lane) {
+           return !lane.computing() || wants_to_end(lane.job(), now);
+         });
 }
 
-void LaneRunner::run(Engine& engine) {
+void LaneRunner::open(Engine& engine) {
   engine_ = &engine;
   engine.set_abort_check([this] { return should_abort(); });
   const auto& facts = engine.facts();
-  lanes_.reserve(facts.sequences);
-  for (SequenceId id = 0; id < static_cast<SequenceId>(facts.sequences); ++id) {
-    lanes_.emplace_back(id, engine);
-  }
+  if (facts.purpose == Purpose::kGenerate) lanes_.open(engine);
+  embeds_.open(engine);
   batch_.reserve(facts.batch);
-  growth_ = std::max<std::size_t>(1, facts.window / (2 * facts.sequences));
+  const std::lock_guard lock(mutex_);
+  purpose_ = facts.purpose;
+  refuse_other_purpose(taken_);
+}
 
-  std::vector<Ended> ended;
-  std::vector<std::unique_ptr<Job>> admitted;
+void LaneRunner::run(Engine& engine) {
+  open(engine);
   while (!stopping_) {
-    const auto now = now_();
-    sweep_lanes(now);
-    balance();
-    {
-      const std::lock_guard lock(mutex_);
-      woken_ = false;
-      sweep_queue(now, ended);
-      take_admitted(admitted);
-    }
-    for (auto& one : ended) one.job->sink->on_end(std::move(one.end));
-    ended.clear();
-    for (auto& job : admitted) {
-      const auto cells = cells_for(*job);
-      auto* const lane = best_lane(job->prompt);
-      lane->begin(std::move(job), cells, ++begun_, now);
-    }
-    make_room();
-    admitted.clear();
-    tell_changes();
-    if (const auto threads = wanted_threads_.exchange(0); threads != 0) {
-      engine.set_threads(threads);
-    }
-    if (step() == Step::kNothingToDo) {
-      std::unique_lock lock(mutex_);
-      wait(lock);
-    }
+    if (!turn() && !stopping_) wait();
   }
   end_all();
 }
 
-void LaneRunner::sweep_queue(SteadyTime now, std::vector<Ended>& ended) {
-  for (auto at = queue_.begin(); at != queue_.end();) {
-    if (auto end = reason_to_end(*(*at)->sink, (*at)->deadline, now)) {
-      ended.push_back(Ended{std::move(*at), std::move(*end)});
-      at = queue_.erase(at);
-    } else {
-      ++at;
+bool LaneRunner::turn() {
+  if (stopping_) {
+    end_all();
+    return false;
+  }
+  const auto now = now_();
+  sweep_lanes(now);
+  if (engine_->facts().purpose == Purpose::kGenerate) lanes_.balance(foreseen_);
+  look_at_queues(now);
+  tell_changes();
+  if (const auto threads = wanted_threads_.exchange(0); threads != 0) {
+    engine_->set_threads(threads);
+  }
+  return compute_batch();
+}
+
+void LaneRunner::look_at_queues(SteadyTime now) {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = false;
+    sweep_queues(now, taken_);
+    take_admitted(taken_);
+    foreseen_.clear();
+    for (const auto& job : queue_) {
+      if (foreseen_.size() == kForeseen) break;
+      foreseen_.push_back(job.get());
     }
+  }
+  for (auto& one : taken_.ended) one.job->sink->on_end(std::move(one.end));
+  for (auto& one : taken_.embeds_ended) one.job->sink->on_end(std::move(one.end));
+  for (auto& job : taken_.embeds_admitted) embeds_.add(std::move(job), now);
+  if (!taken_.admitted.empty()) {
+    for (auto& job : taken_.admitted) lanes_.start(std::move(job), now);
+    lanes_.make_room(foreseen_);
+  }
+  taken_ = Taken{};
+}
+
+void LaneRunner::refuse_other_purpose(Taken& taken) {
+  if (purpose_ == Purpose::kEmbed) {
+    sweep_queue(queue_, taken.ended,
+                [](const Job&) { return std::optional<JobEnd>(embeddings_only()); });
+  } else {
+    sweep_queue(embed_queue_, taken.embeds_ended,
+                [](const EmbedJob&) { return std::optional<EmbedEnd>(no_embeddings()); });
   }
 }
 
+void LaneRunner::sweep_queues(SteadyTime now, Taken& taken) {
+  sweep_queue(queue_, taken.ended,
+              [now](const Job& job) { return reason_to_end(*job.sink, job.deadline, now); });
+  sweep_queue(embed_queue_, taken.embeds_ended,
+              [now](const EmbedJob& job) { return reason_to_end(job, now); });
+}
+
 // S4: a job counts as active in the same critical section that takes it from the queue.
-void LaneRunner::take_admitted(std::vector<std::unique_ptr<Job>>& admitted) {
-  auto idle =
-      std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return !lane.busy(); });
+void LaneRunner::take_admitted(Taken& taken) {
+  for (auto& job : embed_queue_) taken.embeds_admitted.push_back(std::move(job));
+  embed_queue_.clear();
+  active_ += static_cast<std::uint32_t>(taken.embeds_admitted.size());
   // Who began already goes first, and the queue keeps its order: nobody waits for ever.
-  if (oldest_parked() != nullptr) return;
-  auto free = engine_->facts().cells - reserved();
-  for (; idle > 0 && !queue_.empty(); --idle) {
-    const auto needed = cells_for(*queue_.front());
+  if (queue_.empty() || lanes_.someone_parked()) return;
+  auto free = lanes_.free_cells();
+  for (auto idle = lanes_.idle(); idle > 0 && !queue_.empty(); --idle) {
+    const auto needed = lanes_.cells_for(*queue_.front());
     if (needed > free) return;
     free -= needed;
-    admitted.push_back(std::move(queue_.front()));
+    taken.admitted.push_back(std::move(queue_.front()));
     queue_.pop_front();
     ++active_;
   }
 }
 
-std::size_t LaneRunner::cells_for(const Job& job) const {
-  const bool open_end = job.max_tokens == std::numeric_limits<std::uint32_t>::max();
-  const std::size_t answer = open_end ? growth_ : job.max_tokens;
-  return std::min(job.prompt.size() + answer, static_cast<std::size_t>(engine_->facts().window));
-}
-
-std::size_t LaneRunner::reserved() const {
-  std::size_t cells = 0;
-  for (const auto& lane : lanes_) {
-    if (lane.busy() && !lane.parked()) cells += lane.reserved();
-  }
-  return cells;
-}
-
-Lane* LaneRunner::youngest_running() {
-  Lane* youngest = nullptr;
-  for (auto& lane : lanes_) {
-    if (!lane.busy() || lane.parked()) continue;
-    if (youngest == nullptr || lane.order() > youngest->order()) youngest = &lane;
-  }
-  return youngest;
-}
-
-Lane* LaneRunner::oldest_parked() {
-  Lane* oldest = nullptr;
-  for (auto& lane : lanes_) {
-    if (!lane.busy() || !lane.parked()) continue;
-    if (oldest == nullptr || lane.order() < oldest->order()) oldest = &lane;
-  }
-  return oldest;
-}
-
-void LaneRunner::balance() {
-  const std::size_t cells = engine_->facts().cells;
-  bool grew = false;
-  for (auto& lane : lanes_) {
-    if (!lane.parked()) grew = lane.grow(growth_) || grew;
-  }
-  // One lane alone never needs more than a window, and the pool has at least one.
-  while (grew && reserved() > cells) youngest_running()->park();
-  for (auto* lane = oldest_parked(); lane != nullptr; lane = oldest_parked()) {
-    if (reserved() + lane->reserved() > cells) break;
-    lane->unpark();
-  }
-  make_room();
-}
-
-void LaneRunner::make_room() {
-  const auto idle_cells = [this] {
-    std::size_t held = 0;
-    for (const auto& lane : lanes_) {
-      if (!lane.busy()) held += lane.held_tokens();
-    }
-    return held;
-  };
-  while (reserved() + idle_cells() > engine_->facts().cells) {
-    Lane* longest_idle = nullptr;
-    for (auto& lane : lanes_) {
-      if (lane.busy() || lane.held_tokens() == 0) continue;
-      if (longest_idle == nullptr || lane.order() < longest_idle->order()) longest_idle = &lane;
-    }
-    if (longest_idle == nullptr) return;
-    longest_idle->forget();
-  }
-}
-
-// The idle lane that holds most of the prompt; of equals the one that loses least.
-Lane* LaneRunner::best_lane(const std::vector<TokenId>& prompt) {
-  Lane* best = nullptr;
-  std::uint32_t best_prefix = 0;
-  for (auto& lane : lanes_) {
-    if (lane.busy()) continue;
-    const auto prefix = lane.common_prefix(prompt);
-    if (best == nullptr || prefix > best_prefix ||
-        (prefix == best_prefix && lane.held_tokens() < best->held_tokens())) {
-      best = &lane;
-      best_prefix = prefix;
-    }
-  }
-  return best;
-}
-
 void LaneRunner::sweep_lanes(SteadyTime now) {
   for (auto& lane : lanes_) {
     if (!lane.busy()) continue;
-    if (auto end = reason_to_end(*lane.job().sink, lane.job().deadline, now))
+    if (auto end = reason_to_end(*lane.job().sink, lane.job().deadline, now)) {
       lane.end(std::move(*end));
+    }
   }
+  embeds_.sweep(now);
 }
 
-LaneRunner::Step LaneRunner::step() {
-  const auto limit = engine_->facts().batch;
+bool LaneRunner::compute_batch() {
+  if (engine_->facts().purpose == Purpose::kEmbed) {
+    const bool worked = embeds_.compute(now_);
+    if (worked) progress_.fetch_add(1, std::memory_order_relaxed);
+    return worked;
+  }
   batch_.clear();
-  // Generating lanes first: each needs one token, so that a long prompt does not stop them.
-  for (auto& lane : lanes_) {
-    if (lane.busy() && !lane.reading()) lane.fill(batch_, limit - batch_.size());
-  }
-  for (auto& lane : lanes_) {
-    if (lane.reading()) lane.fill(batch_, limit - batch_.size());
-  }
-  if (batch_.empty()) return Step::kNothingToDo;
+  const auto read = lanes_.fill(batch_, speed_);
+  if (batch_.empty()) return false;
 
   std::string problem;
+  const auto began = now_();
   const auto outcome = engine_->decode(batch_, problem);
   progress_.fetch_add(1, std::memory_order_relaxed);
   const auto now = now_();
   switch (outcome) {
     case DecodeOutcome::kDone:
+      // Batches of single tokens say nothing about how fast prompts are read.
+      if (read * 2 >= batch_.size()) speed_.add(batch_.size(), now - began);
       for (auto& lane : lanes_) lane.absorb(now);
       break;
     case DecodeOutcome::kAborted:
-      for (auto& lane : lanes_) {
-        if (!lane.computing()) continue;
-        lane.undo();
-        if (!stopping_) lane.end(JobCancelled{});
-      }
+      give_up_batch(std::nullopt, now);
       break;
     case DecodeOutcome::kFailed:
-      for (auto& lane : lanes_) {
-        if (!lane.computing()) continue;
-        lane.undo();
-        lane.end(Error(Reason::kInternal,
-                       "The model could not compute the next tokens: " + problem + "."));
-      }
+      give_up_batch(
+          Error(Reason::kInternal, "The model could not compute the next tokens: " + problem + "."),
+          now);
       break;
   }
-  return Step::kWorked;
+  return true;
+}
+
+// Without an error nobody wanted it, or the runner is stopped; then end_all() has the last word.
+void LaneRunner::give_up_batch(const std::optional<Error>& error, SteadyTime now) {
+  for (auto& lane : lanes_) {
+    if (!lane.computing()) continue;
+    lane.undo();
+    if (error) {
+      lane.end(*error);
+    } else if (!stopping_) {
+      auto reason = reason_to_end(*lane.job().sink, lane.job().deadline, now);
+      lane.end(reason ? std::move(*reason) : JobEnd(JobCancelled{}));
+    }
+  }
 }
 
 std::optional<SteadyTime> LaneRunner::next_deadline() const {
-  std::optional<SteadyTime> next;
+  auto next = embeds_.next_deadline();
   const auto consider = [&next](const Job& job) {
     if (job.deadline && (!next || *job.deadline < *next)) next = job.deadline;
   };
   for (const auto& job : queue_) consider(*job);
-  for (const auto& lane : lanes_) {
+  for (const auto& lane : lanes_.all()) {
     if (lane.busy()) consider(lane.job());
   }
   return next;
 }
 
-void LaneRunner::wait(std::unique_lock<std::mutex>& lock) {
+void LaneRunner::wait() {
+  std::unique_lock lock(mutex_);
   const auto ready = [this] { return woken_ || stopping_.load(); };
   if (const auto deadline = next_deadline()) {
     changed_.wait_for(lock, *deadline - now_(), ready);
@@ -292,13 +288,12 @@ void LaneRunner::wait(std::unique_lock<std::mutex>& lock) {
 }
 
 void LaneRunner::tell_changes() {
-  const auto busy = static_cast<std::uint32_t>(
-      std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.busy(); }));
+  const auto busy = static_cast<std::uint32_t>(lanes_.busy() + embeds_.active());
   bool drained = false;
   {
     const std::lock_guard lock(mutex_);
     active_ = busy;
-    drained = draining_ && !drained_ && busy == 0 && queue_.empty();
+    drained = draining_ && !drained_ && busy == 0 && queue_.empty() && embed_queue_.empty();
     drained_ = drained_ || drained;
   }
   if (busy != told_active_) {
@@ -309,15 +304,20 @@ void LaneRunner::tell_changes() {
 }
 
 void LaneRunner::end_all() {
-  std::deque<std::unique_ptr<Job>> left;
+  decltype(queue_) left;
+  decltype(embed_queue_) embeds_left;
   {
     const std::lock_guard lock(mutex_);
     left.swap(queue_);
+    embeds_left.swap(embed_queue_);
   }
+  foreseen_.clear();
   for (auto& lane : lanes_) {
     if (lane.busy()) lane.end(shutting_down());
   }
+  embeds_.end_all(shutting_down());
   for (auto& job : left) job->sink->on_end(shutting_down());
+  for (auto& job : embeds_left) job->sink->on_end(shutting_down());
   tell_changes();
 }
 

@@ -15,8 +15,10 @@
 #include "common/clock.h"
 #include "common/result.h"
 #include "worker/engine/engine.h"
+#include "worker/lanes/chunk_plan.h"
+#include "worker/lanes/embed_turns.h"
 #include "worker/lanes/job.h"
-#include "worker/lanes/lane.h"
+#include "worker/lanes/lane_set.h"
 
 namespace berth::worker {
 
@@ -24,7 +26,7 @@ namespace berth::worker {
 SteadyTime steady_now();
 
 struct LaneActivity {
-  std::uint32_t active = 0;   // jobs on a lane
+  std::uint32_t active = 0;   // jobs on a lane, or embedding jobs that have begun
   std::uint32_t waiting = 0;  // jobs in the queue
 };
 
@@ -43,19 +45,17 @@ class LaneObserver {
 };
 
 // The one thread that owns the context (S1): takes jobs from a bounded queue in their order, puts
-// them on lanes and computes their batches until it is stopped. A batch holds one token of each
-// lane that generates, and then as much of the waiting prompts as fits.
+// them on lanes and computes their batches until it is stopped. How lanes share cells and batches
+// is LaneSet's affair. A model that is served for embeddings takes embedding jobs only, all others
+// take none.
 //
-// The lanes share one pool of cells (M4). A job begins when the cells that it will need are not
-// reserved by others: its prompt and max_tokens, or without max_tokens a share that grows with the
-// answer. When growing lanes need more than there is, the youngest is parked until there is room;
-// no answer is ever cut for want of cells. What idle lanes hold is given up when it is needed.
-//
-// submit(), wake(), drain(), set_threads(), stop(), activity() and progress() may be called from
-// any thread at any time; run() is the context thread. Outlives every job's sink.
+// submit(), submit_embed(), wake(), drain(), set_threads(), stop(), activity() and progress() may
+// be called from any thread at any time; run(), or open() and turn(), are the context thread.
+// Outlives every job's sink.
 class LaneRunner {
  public:
   using Now = std::function<SteadyTime()>;
+  // Jobs that wait, and embedding jobs that wait or have begun.
   static constexpr std::size_t kQueueLimit = 256;
 
   explicit LaneRunner(LaneObserver& observer, Now now = &steady_now);
@@ -65,10 +65,17 @@ class LaneRunner {
 
   // Computes jobs with `engine` until stop(). Jobs may have been submitted before.
   void run(Engine& engine);
+  // The same in steps, for who has a loop of his own: open() once, then turn() again and again. A
+  // turn computes at most one batch; false: there was nothing to do, or stop() was called and every
+  // job has ended.
+  void open(Engine& engine);
+  bool turn();
 
   // Queues a job; its sink will hear the end. Errors (the sink hears nothing then): kQueueFull,
-  // kDraining after drain(), kShuttingDown after stop().
+  // kDraining after drain(), kShuttingDown after stop(), kInvalidArgument where the model is served
+  // for the other purpose (a job that came before open() ends with it).
   Status submit(std::unique_ptr<Job> job);
+  Status submit_embed(std::unique_ptr<EmbedJob> job);
   // A sink has room again or was cancelled, or (in tests) time has moved.
   void wake();
   // No new jobs; LaneObserver::on_drained() follows when the last one has ended.
@@ -83,34 +90,40 @@ class LaneRunner {
   [[nodiscard]] std::uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
 
  private:
-  enum class Step : std::uint8_t { kWorked, kNothingToDo };
+  // Jobs that begin next and have a say in what idle lanes give up.
+  static constexpr std::size_t kForeseen = 8;
 
-  struct Ended {
-    std::unique_ptr<Job> job;
-    JobEnd end;
+  // What one look at the queues decided; acted on without the lock.
+  struct Taken {
+    struct Ended {
+      std::unique_ptr<Job> job;
+      JobEnd end;
+    };
+    struct EmbedEnded {
+      std::unique_ptr<EmbedJob> job;
+      EmbedEnd end;
+    };
+    std::vector<Ended> ended;
+    std::vector<EmbedEnded> embeds_ended;
+    std::vector<std::unique_ptr<Job>> admitted;
+    std::vector<std::unique_ptr<EmbedJob>> embeds_admitted;
   };
-  // Both with the lock held: take out of the queue what has ended, and what idle lanes can begin.
-  void sweep_queue(SteadyTime now, std::vector<Ended>& ended);
-  void take_admitted(std::vector<std::unique_ptr<Job>>& admitted);
 
-  // Keeps what is reserved within the pool: parks the youngest, or lets parked lanes go on.
-  void balance();
-  // Gives up what idle lanes hold, the longest idle first, until the rest fits into the pool.
-  void make_room();
-  [[nodiscard]] std::size_t cells_for(const Job& job) const;
-  [[nodiscard]] std::size_t reserved() const;  // by lanes that are busy and not parked
-  // Of the busy lanes; null where there is none.
-  Lane* youngest_running();
-  Lane* oldest_parked();
+  // With the lock held.
+  [[nodiscard]] Status check_open(std::size_t waiting) const;
+  void refuse_other_purpose(Taken& taken);
+  void sweep_queues(SteadyTime now, Taken& taken);
+  void take_admitted(Taken& taken);
 
+  void look_at_queues(SteadyTime now);
   void sweep_lanes(SteadyTime now);
-  Step step();
-  bool should_abort();
+  bool compute_batch();
+  void give_up_batch(const std::optional<Error>& error, SteadyTime now);
+  [[nodiscard]] bool should_abort();
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
-  void wait(std::unique_lock<std::mutex>& lock);
+  void wait();
   void tell_changes();
   void end_all();
-  Lane* best_lane(const std::vector<TokenId>& prompt);
 
   LaneObserver& observer_;
   Now now_;
@@ -121,6 +134,8 @@ class LaneRunner {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::unique_ptr<Job>> queue_;
+  std::deque<std::unique_ptr<EmbedJob>> embed_queue_;
+  std::optional<Purpose> purpose_;  // once there is an engine
   bool woken_ = false;
   bool draining_ = false;
   bool drained_ = false;
@@ -128,9 +143,12 @@ class LaneRunner {
 
   // Context thread only.
   Engine* engine_ = nullptr;
-  std::vector<Lane> lanes_;
-  std::uint64_t begun_ = 0;  // jobs so far
-  std::size_t growth_ = 1;   // cells that an answer without max_tokens begins with and grows by
+  LaneSet lanes_;
+  EmbedTurns embeds_;
+  PromptSpeed speed_;
+  Taken taken_;
+  // The first jobs of the queue; only this thread takes jobs out of it.
+  std::vector<const Job*> foreseen_;
   std::vector<BatchItem> batch_;
   std::uint32_t told_active_ = 0;
 };

@@ -3,18 +3,14 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace berth::worker {
 
-Status prove(Engine& engine, std::function<bool()> cancelled) {
-  TokenId first = 0;
-  if (const auto start = engine.tokenize("", true); start && !start->empty()) {
-    first = start->front();
-  }
-  engine.set_abort_check(std::move(cancelled));
-  const std::array batch = {BatchItem{0, first, 0, true}};
-  std::string problem;
-  switch (engine.decode(batch, problem)) {
+namespace {
+
+Status check(DecodeOutcome outcome, const std::string& problem) {
+  switch (outcome) {
     case DecodeOutcome::kDone:
       break;
     case DecodeOutcome::kAborted:
@@ -22,6 +18,32 @@ Status prove(Engine& engine, std::function<bool()> cancelled) {
     case DecodeOutcome::kFailed:
       return fail(Reason::kLoadFailed, "the model could not compute one token: " + problem);
   }
+  return {};
+}
+
+Status prove_embedding(Engine& engine, TokenId token) {
+  const std::vector<std::vector<TokenId>> inputs = {{token}};
+  std::vector<std::vector<float>> vectors;
+  std::string problem;
+  auto done = check(engine.embed(inputs, vectors, problem), problem);
+  if (done && vectors.size() != 1) {
+    return fail(Reason::kLoadFailed, "the model gave no embedding of one token");
+  }
+  return done;
+}
+
+}  // namespace
+
+Status prove(Engine& engine, std::function<bool()> cancelled) {
+  TokenId first = 0;
+  if (const auto start = engine.tokenize("", true); start && !start->empty()) {
+    first = start->front();
+  }
+  engine.set_abort_check(std::move(cancelled));
+  if (engine.facts().purpose == Purpose::kEmbed) return prove_embedding(engine, first);
+  const std::array batch = {BatchItem{0, first, 0, true}};
+  std::string problem;
+  if (auto done = check(engine.decode(batch, problem), problem); !done) return done;
   SamplingSettings greedy;
   greedy.temperature = 0;
   const auto sampler = engine.make_sampler(greedy);

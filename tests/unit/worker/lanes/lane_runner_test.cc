@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/unit/worker/fake_engine.h"
+#include "tests/fake_engine/fake_engine.h"
 #include "worker/lanes/proof.h"
 
 namespace berth::worker {
@@ -158,6 +158,7 @@ class LaneRunnerTest : public testing::Test {
 
   void start(std::uint32_t sequences, std::uint32_t window = 256, std::uint32_t batch = 64) {
     engine_ = std::make_unique<FakeEngine>(sequences, window, batch);
+    engine_->on_violation = [](const std::string& what) { ADD_FAILURE() << what; };
     engine_->on_decode = [this] { gate_.pass([this] { return engine_->abort_wanted(); }); };
     thread_ = std::thread([this] { runner_.run(*engine_); });
   }
