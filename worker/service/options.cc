@@ -15,7 +15,7 @@ namespace berth::worker {
 namespace {
 
 constexpr std::uint32_t kMaxContext = 1U << 24U;
-constexpr std::uint32_t kMaxSequences = 64;
+constexpr std::uint32_t kMaxSequences = 1024;
 constexpr std::uint32_t kMaxThreads = 1024;
 constexpr std::uint32_t kMinBatch = 64;  // must hold one token of every sequence
 constexpr std::uint32_t kMaxBatch = 16384;
@@ -225,7 +225,7 @@ std::string_view help_text() {
   --model PATH             the model; of a split model its first file
   --socket PATH            where to listen: in a directory of mode 0700, fewer than 108 bytes
   --context N              tokens of one sequence (default: as the model was trained, up to 32768)
-  --sequences N            requests at once, which share the window (1 to 64, default 1)
+  --sequences N            requests at once, which share the window (1 to 1024, default 1)
   --threads N              compute threads (default: the cores that the process may use)
   --batch N                most tokens computed at once (64 to 16384, default 512)
   --kv-type TYPE           f32, f16 (default), bf16, q8_0, q5_1, q5_0, q4_1, q4_0, iq4_nl

@@ -67,7 +67,7 @@ TEST(Options, SaysWhatIsWrong) {
   EXPECT_THAT(problem({"model.gguf"}), HasSubstr("no option"));
   EXPECT_THAT(problem({"--context", "ten"}), HasSubstr("whole number from 16"));
   EXPECT_THAT(problem({"--context", "99999999999999999999"}), HasSubstr("whole number"));
-  EXPECT_THAT(problem({"--sequences", "0"}), HasSubstr("from 1 to 64"));
+  EXPECT_THAT(problem({"--sequences", "0"}), HasSubstr("from 1 to 1024"));
   EXPECT_THAT(problem({"--kv-type", "f17"}), HasSubstr("f32, f16"));
   EXPECT_THAT(problem({"--flash-attention", "maybe"}), HasSubstr("auto, on, off"));
   EXPECT_THAT(problem({"--instance", "7"}), HasSubstr("UUID"));
