@@ -78,8 +78,8 @@ void build_t5(ModelBuilder& b) {
   b.common_keys();
   b.key("attention.head_count_kv", o.heads);
   b.key("attention.relative_buckets_count", kRelativeBuckets);
-  b.key("decoder_start_token_id", std::uint32_t{0});
-  b.embedding();
+  b.key("decoder_start_token_id", std::uint32_t{1});  // the token that begins a text
+  b.output_embedding();
   for (std::uint32_t layer = 0; layer < o.layers; ++layer) {
     const std::string encoder = "enc." + block_name(layer);
     const std::string decoder = "dec." + block_name(layer);
