@@ -116,6 +116,9 @@ class Engine {
   [[nodiscard]] virtual bool ends_generation(TokenId token) const = 0;
   // Bytes of the longest token. Looks at the whole vocabulary: up to some milliseconds.
   [[nodiscard]] virtual std::uint32_t longest_token_bytes() const = 0;
+  // Most bytes of a text that one token stands for, for fewest_tokens(); 0: there is no such bound.
+  // Takes as long as longest_token_bytes().
+  [[nodiscard]] virtual std::uint32_t token_bytes_bound() const { return 0; }
   // Ready for sampling. Errors: kInvalidArgument where libllama refuses the grammar or a setting.
   [[nodiscard]] virtual Result<std::unique_ptr<Sampler>> make_sampler(
       const SamplingSettings& settings) const = 0;

@@ -157,7 +157,9 @@ std::uint32_t LlamaEngine::longest_token_bytes() const {
 }
 
 Result<std::unique_ptr<Sampler>> LlamaEngine::make_sampler(const SamplingSettings& settings) const {
-  return LlamaSampler::make(vocabulary_.get(), settings);
+  const auto trained =
+      static_cast<std::uint32_t>(std::max(1, llama_model_n_ctx_train(model_.get())));
+  return LlamaSampler::make(vocabulary_.get(), settings, trained);
 }
 
 std::uint32_t LlamaEngine::keep_prefix(SequenceId sequence, std::uint32_t tokens) {

@@ -49,6 +49,9 @@ class LlamaEngine final : public Engine {
   void append_piece(TokenId token, std::string& out, bool show_control) const override;
   [[nodiscard]] bool ends_generation(TokenId token) const override;
   [[nodiscard]] std::uint32_t longest_token_bytes() const override;
+  [[nodiscard]] std::uint32_t token_bytes_bound() const override {
+    return vocabulary_.token_bytes_bound();
+  }
   [[nodiscard]] Result<std::unique_ptr<Sampler>> make_sampler(
       const SamplingSettings& settings) const override;
 

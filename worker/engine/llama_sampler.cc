@@ -1,70 +1,271 @@
 #include "worker/engine/llama_sampler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <string>
-#include <utility>
 
 #include "worker/engine/best_logit.h"
-#include "worker/engine/fixed_seed.h"
+#include "worker/engine/log_sum_exp.h"
+#include "worker/engine/sampler_chain.h"
+#include "worker/engine/settings_check.h"
 
 namespace berth::worker {
+namespace {
 
-static_assert(LLAMA_DEFAULT_SEED == kRandomSeed);
+constexpr float kBanned = -std::numeric_limits<float>::infinity();
+// Tokens that may be refused one by one where a sleeping grammar refuses what follows a trigger.
+constexpr int kMostRefusals = 64;
 
-Result<std::unique_ptr<Sampler>> LlamaSampler::make(const llama_vocab* vocabulary,
-                                                    const SamplingSettings& settings) {
-  if (settings.temperature == 0) return std::unique_ptr<Sampler>(new LlamaSampler(nullptr));
-  const auto vocabulary_size = static_cast<std::uint32_t>(llama_vocab_n_tokens(vocabulary));
-  auto parameters = llama_sampler_chain_default_params();
-  parameters.no_perf = true;
-  SamplerPointer chain(llama_sampler_chain_init(parameters));
-  // The order of llama.cpp: cut first, then heat what is left.
-  if (settings.top_k > 0) {
-    const auto top_k = std::min(settings.top_k, vocabulary_size);
-    llama_sampler_chain_add(chain.get(),
-                            llama_sampler_init_top_k(static_cast<std::int32_t>(top_k)));
-  }
-  if (settings.top_p < 1) {
-    llama_sampler_chain_add(chain.get(), llama_sampler_init_top_p(settings.top_p, 1));
-  }
-  llama_sampler_chain_add(chain.get(), llama_sampler_init_temp(settings.temperature));
-  llama_sampler_chain_add(chain.get(), llama_sampler_init_dist(fixed_seed(settings.seed)));
-  return std::unique_ptr<Sampler>(new LlamaSampler(std::move(chain)));
+tl::unexpected<Error> no_token() {
+  return fail(Reason::kInvalidArgument,
+              "The settings leave no token that could come next: all are banned, or biases and "
+              "penalties are too large.");
 }
 
-void LlamaSampler::accept_prompt(std::span<const TokenId> /*tokens*/) {}
+tl::unexpected<Error> grammar_allows_none() {
+  return fail(Reason::kInvalidArgument,
+              "The grammar allows no token here that the model has and the settings do not ban.");
+}
+
+std::vector<std::pair<TokenId, float>> all_biases(const llama_vocab* vocabulary,
+                                                  const SamplingSettings& settings) {
+  auto biases = settings.logit_bias;
+  if (!settings.ignore_eos) return biases;
+  const TokenId count = llama_vocab_n_tokens(vocabulary);
+  for (TokenId token = 0; token < count; ++token) {
+    if (llama_vocab_is_eog(vocabulary, token)) biases.emplace_back(token, kBanned);
+  }
+  return biases;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Sampler>> LlamaSampler::make(const llama_vocab* vocabulary,
+                                                    const SamplingSettings& settings,
+                                                    std::uint32_t context) {
+  const auto size = static_cast<std::uint32_t>(llama_vocab_n_tokens(vocabulary));
+  if (auto checked = check_settings(settings, size); !checked) return fail(checked.error());
+  context = std::max(context, 1U);
+  try {
+    std::unique_ptr<LlamaSampler> made(new LlamaSampler);
+    made->biases_ = all_biases(vocabulary, settings);
+    made->recent_ = RecentTokens(penalty_window(settings, context), size);
+    made->penalties_ = make_penalties(vocabulary, context, settings);
+    if (!is_greedy(settings) || cuts_the_likeliest(settings)) {
+      made->choice_ = make_choice(vocabulary, settings);
+      if (starts_with_top_k(settings)) made->top_k_ = std::min(settings.top_k, size);
+    }
+    made->top_logprobs_ = settings.top_logprobs;
+    if (!settings.grammar.empty()) {
+      auto gate = GrammarGate::make(vocabulary, settings.grammar, settings.grammar_triggers);
+      if (!gate) return fail(gate.error());
+      made->grammar_ = std::move(*gate);
+    }
+    return std::unique_ptr<Sampler>(std::move(made));
+  } catch (const std::exception& problem) {
+    return fail(Reason::kInvalidArgument,
+                std::string("The sampling settings cannot be used: ") + problem.what());
+  }
+}
+
+void LlamaSampler::accept_prompt(std::span<const TokenId> tokens) {
+  if (!penalties_ || failed_) return;
+  try {
+    for (const TokenId token : tokens.last(std::min(tokens.size(), recent_.window()))) {
+      if (recent_.add(token)) llama_sampler_accept(penalties_.get(), token);
+    }
+  } catch (const std::exception&) {
+    failed_ = true;
+  }
+}
 
 Result<SampledToken> LlamaSampler::choose(std::span<float> logits,
                                           std::vector<llama_token_data>& scratch) {
+  if (failed_) return fail(Reason::kInternal, "The sampler failed before.");
   const auto best = best_logit(logits);
   if (!best) {
     return fail(Reason::kInternal,
                 "The model computed no usable probabilities (NaN or infinite). Its file may be "
                 "damaged, or its weights need another KV type or flash attention off.");
   }
-  SampledToken chosen;
-  if (!chain_) {
-    chosen.token = static_cast<TokenId>(*best);
-    return chosen;
-  }
-  scratch.resize(logits.size());
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    scratch[i] = llama_token_data{static_cast<llama_token>(i), logits[i], 0.0F};
-  }
-  llama_token_data_array array{scratch.data(), scratch.size(), -1, false};
+  const float highest = logits[*best];
+  Result<TokenId> token = LLAMA_TOKEN_NULL;
   try {
-    llama_sampler_apply(chain_.get(), &array);
-    if (array.selected < 0 || static_cast<std::size_t>(array.selected) >= array.size) {
-      return fail(Reason::kInternal, "The sampler chose no token.");
-    }
-    chosen.token = array.data[array.selected].id;
-    llama_sampler_accept(chain_.get(), chosen.token);
-    return chosen;
+    changes_.clear();
+    token = choose_changed(logits, *best, scratch);
+    undo_changes(logits);
+    if (!token) return fail(token.error());
+    accept(*token);
   } catch (const std::exception& problem) {
+    failed_ = true;
+    undo_changes(logits);
     return fail(Reason::kInternal, std::string("The sampler failed: ") + problem.what());
   }
+  SampledToken chosen;
+  chosen.token = *token;
+  if (top_logprobs_) add_logprobs(logits, highest, chosen);
+  return chosen;
+}
+
+// --- what changes single outputs
+
+void LlamaSampler::change(std::span<float> logits, TokenId token, float value) {
+  auto& logit = logits[static_cast<std::size_t>(token)];
+  if (logit == value) return;
+  changes_.emplace_back(token, logit);
+  logit = value;
+}
+
+void LlamaSampler::undo_changes(std::span<float> logits) {
+  for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {
+    logits[static_cast<std::size_t>(change->first)] = change->second;
+  }
+  changes_.clear();
+}
+
+void LlamaSampler::apply_biases(std::span<float> logits) {
+  for (const auto& [token, bias] : biases_) {
+    change(logits, token, logits[static_cast<std::size_t>(token)] + bias);
+  }
+}
+
+void LlamaSampler::apply_penalties(std::span<float> logits,
+                                   std::vector<llama_token_data>& scratch) {
+  scratch.clear();
+  for (const TokenId token : recent_.distinct()) {
+    scratch.push_back(llama_token_data{token, logits[static_cast<std::size_t>(token)], 0});
+  }
+  if (scratch.empty()) return;
+  llama_token_data_array array{scratch.data(), scratch.size(), -1, false};
+  llama_sampler_apply(penalties_.get(), &array);
+  for (std::size_t i = 0; i < array.size; ++i) {
+    change(logits, array.data[i].id, array.data[i].logit);
+  }
+}
+
+Result<TokenId> LlamaSampler::choose_changed(std::span<float> logits, std::size_t best,
+                                             std::vector<llama_token_data>& scratch) {
+  apply_biases(logits);
+  if (penalties_) apply_penalties(logits, scratch);
+  if (!changes_.empty()) {
+    const auto now_best = best_logit(logits);
+    if (!now_best) return no_token();
+    best = *now_best;
+  }
+  auto token = pick(logits, best, scratch);
+  if (!token || !grammar_ || grammar_->allows(*token)) return token;
+  return grammar_->waits() ? pick_unbanned(logits, *token, scratch) : pick_allowed(logits, scratch);
+}
+
+// --- the choice
+
+Result<TokenId> LlamaSampler::pick(std::span<float> logits, std::size_t best,
+                                   std::vector<llama_token_data>& scratch) {
+  if (!choice_) return static_cast<TokenId>(best);
+  if (top_k_ > 0) {
+    fill_top(logits, top_k_, scratch);
+    return run_choice(scratch, true);
+  }
+  fill(logits, scratch);
+  return run_choice(scratch, false);
+}
+
+Result<TokenId> LlamaSampler::pick_allowed(std::span<float> logits,
+                                           std::vector<llama_token_data>& scratch) {
+  const bool sorted = fill_allowed(logits, scratch);
+  if (scratch.empty()) return grammar_allows_none();
+  if (choice_) return run_choice(scratch, sorted);
+  return scratch.front().id;
+}
+
+Result<TokenId> LlamaSampler::pick_unbanned(std::span<float> logits, TokenId refused,
+                                            std::vector<llama_token_data>& scratch) {
+  for (int refusals = 0; refusals < kMostRefusals; ++refusals) {
+    change(logits, refused, kBanned);
+    const auto best = best_logit(logits);
+    if (!best) break;
+    auto token = pick(logits, *best, scratch);
+    if (!token || grammar_->allows(*token)) return token;
+    refused = *token;
+  }
+  return grammar_allows_none();
+}
+
+Result<TokenId> LlamaSampler::run_choice(std::vector<llama_token_data>& candidates, bool sorted) {
+  llama_token_data_array array{candidates.data(), candidates.size(), -1, sorted};
+  llama_sampler_apply(choice_.get(), &array);
+  if (array.selected < 0 || static_cast<std::size_t>(array.selected) >= array.size) {
+    return fail(Reason::kInternal, "The sampler chose no token.");
+  }
+  return array.data[array.selected].id;
+}
+
+// --- its candidates
+
+void LlamaSampler::fill(std::span<const float> logits, std::vector<llama_token_data>& scratch) {
+  scratch.resize(logits.size());
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    scratch[i] = llama_token_data{static_cast<llama_token>(i), logits[i], 0};
+  }
+}
+
+void LlamaSampler::fill_top(std::span<const float> logits, std::size_t count,
+                            std::vector<llama_token_data>& scratch) {
+  top_logits(logits, count, selection_);
+  scratch.resize(selection_.size());
+  for (std::size_t i = 0; i < selection_.size(); ++i) {
+    scratch[i] = llama_token_data{selection_[i].token, selection_[i].logit, 0};
+  }
+}
+
+// The candidates that the grammar allows, the likeliest first where it returns true. Where only the
+// likeliest of them are wanted, it asks about ever more of the likeliest until it has these: the
+// grammar takes far longer than anything else here.
+bool LlamaSampler::fill_allowed(std::span<const float> logits,
+                                std::vector<llama_token_data>& scratch) {
+  const auto remove_refused = [&] {
+    grammar_->mark_refused(scratch);
+    std::erase_if(scratch, [](const auto& candidate) { return candidate.logit == kBanned; });
+  };
+  const auto wanted = choice_ ? top_k_ : std::size_t{1};
+  if (wanted == 0) {
+    fill(logits, scratch);
+    remove_refused();
+    return false;
+  }
+  constexpr std::size_t kFirst = 128;
+  constexpr std::size_t kFactor = 8;
+  for (auto asked = std::max(kFirst, 2 * wanted);; asked *= kFactor) {
+    fill_top(logits, asked, scratch);
+    const bool all = scratch.size() < asked;
+    remove_refused();
+    if (scratch.size() >= wanted || all) break;
+  }
+  scratch.resize(std::min(scratch.size(), wanted));
+  return true;
+}
+
+// --- the rest
+
+void LlamaSampler::add_logprobs(std::span<const float> logits, float highest,
+                                SampledToken& chosen) {
+  const float total = log_sum_exp(logits, highest);
+  chosen.logprob = logits[static_cast<std::size_t>(chosen.token)] - total;
+  if (*top_logprobs_ == 0) return;
+  top_logits(logits, *top_logprobs_, selection_);
+  chosen.top.reserve(selection_.size());
+  for (const auto& likely : selection_) {
+    chosen.top.push_back(TokenLogprob{likely.token, likely.logit - total});
+  }
+}
+
+void LlamaSampler::accept(TokenId token) {
+  if (penalties_ && recent_.add(token)) llama_sampler_accept(penalties_.get(), token);
+  if (choice_) llama_sampler_accept(choice_.get(), token);
+  if (grammar_) grammar_->accept(token);
 }
 
 }  // namespace berth::worker

@@ -64,6 +64,9 @@ Result<std::vector<TokenId>> LlamaVocabulary::tokenize(std::string_view text,
 
 Result<std::vector<TokenId>> LlamaVocabulary::tokenize_behind(std::string_view text,
                                                               bool parse_special) const {
+  if (llama_vocab_type(vocabulary_) != LLAMA_VOCAB_TYPE_SPM) {
+    return run_tokenizer(text, false, parse_special);
+  }
   constexpr std::string_view kLead = "\n";
   const auto lead = run_tokenizer(kLead, false, false);
   if (lead) {
@@ -74,7 +77,7 @@ Result<std::vector<TokenId>> LlamaVocabulary::tokenize_behind(std::string_view t
       return tokens;
     }
   }
-  // The line's end has merged with the text: such tokenizers put no space in front.
+  // The line's end has merged with the text, or is unknown: then the space in front has to stay.
   return run_tokenizer(text, false, parse_special);
 }
 
@@ -136,6 +139,27 @@ std::uint32_t LlamaVocabulary::longest_token_bytes() const {
     longest = std::max(longest, std::abs(length));
   }
   return static_cast<std::uint32_t>(longest);
+}
+
+std::uint32_t LlamaVocabulary::token_bytes_bound() const {
+  const auto type = llama_vocab_type(vocabulary_);
+  if (type != LLAMA_VOCAB_TYPE_BPE && type != LLAMA_VOCAB_TYPE_SPM) return 0;
+  // Both write what they have no token for in bytes; where they have these, nothing gets lost.
+  std::array<bool, 256> known{};
+  std::array<char, 256> buffer;  // NOLINT(*-member-init): written by libllama
+  const auto count = static_cast<TokenId>(size());
+  for (TokenId token = 0; token < count; ++token) {
+    const auto length =
+        llama_token_to_piece(vocabulary_, token, buffer.data(), buffer.size(), 0, false);
+    if (length == 1) known.at(static_cast<unsigned char>(buffer.front())) = true;
+  }
+  constexpr std::size_t kFirstOverlong = 0xC0;  // 0xC0, 0xC1 and from 0xF5 on are in no UTF-8 text
+  constexpr std::size_t kEndOfUtf8 = 0xF5;
+  for (std::size_t byte = 0; byte < kEndOfUtf8; ++byte) {
+    const bool used = byte != kFirstOverlong && byte != kFirstOverlong + 1;
+    if (used && !known.at(byte)) return 0;
+  }
+  return longest_token_bytes();
 }
 
 }  // namespace berth::worker

@@ -35,12 +35,15 @@ class LlamaVocabulary {
   void append_piece(TokenId token, std::string& out, bool show_control) const;
   [[nodiscard]] bool ends_generation(TokenId token) const;
   [[nodiscard]] std::uint32_t longest_token_bytes() const;
+  // Most bytes of a text that one token stands for, for fewest_tokens(); 0: there is no bound, as
+  // the tokenizer may leave out what it does not know, or make one token of it.
+  [[nodiscard]] std::uint32_t token_bytes_bound() const;
 
  private:
   [[nodiscard]] Result<std::vector<TokenId>> run_tokenizer(std::string_view text, bool add_special,
                                                            bool parse_special) const;
-  // Tokens of a piece that stands behind others: without the space that some tokenizers put in
-  // front of every text.
+  // Tokens of a piece that stands behind others: without the space that SPM tokenizers put in front
+  // of every text.
   [[nodiscard]] Result<std::vector<TokenId>> tokenize_behind(std::string_view text,
                                                              bool parse_special) const;
 

@@ -1,0 +1,188 @@
+// LlamaSampler beside libllama's own chain over all candidates, with the same seed.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "tests/integration/engine/vocabulary_model.h"
+#include "worker/engine/fixed_seed.h"
+#include "worker/engine/llama_sampler.h"
+
+namespace berth::worker {
+namespace {
+
+constexpr std::uint32_t kSize = 3000;
+constexpr int kSteps = 300;
+
+const VocabularyModel& model() {
+  static const VocabularyModel made(test_models::Tokenizer::kBpe, kSize);
+  return made;
+}
+
+// As llama.cpp's tools put it together.
+SamplerPointer reference(const SamplingSettings& settings) {
+  const auto* const vocabulary = model().get();
+  auto parameters = llama_sampler_chain_default_params();
+  SamplerPointer chain(llama_sampler_chain_init(parameters));
+  const auto add = [&](llama_sampler* sampler) { llama_sampler_chain_add(chain.get(), sampler); };
+  std::vector<llama_logit_bias> biases;
+  for (const auto& [token, bias] : settings.logit_bias) biases.push_back({token, bias});
+  add(llama_sampler_init_logit_bias(kSize, static_cast<std::int32_t>(biases.size()),
+                                    biases.data()));
+  add(llama_sampler_init_penalties(kSize, static_cast<std::int32_t>(settings.penalty_last_tokens),
+                                   settings.repetition_penalty, settings.frequency_penalty,
+                                   settings.presence_penalty));
+  std::vector<const char*> breakers;
+  for (const auto& text : settings.dry_breakers) breakers.push_back(text.c_str());
+  add(llama_sampler_init_dry(vocabulary, settings.dry_multiplier, settings.dry_base,
+                             static_cast<std::int32_t>(settings.dry_allowed_length), 2048,
+                             breakers.data(), breakers.size()));
+  add(llama_sampler_init_top_n_sigma(settings.top_n_sigma));
+  add(llama_sampler_init_top_k(static_cast<std::int32_t>(settings.top_k)));
+  add(llama_sampler_init_typical(settings.typical_p, 1));
+  add(llama_sampler_init_top_p(settings.top_p, 1));
+  add(llama_sampler_init_min_p(settings.min_p, 1));
+  add(llama_sampler_init_xtc(settings.xtc_probability, settings.xtc_threshold, 1, settings.seed));
+  add(llama_sampler_init_temp_ext(settings.temperature, settings.dynamic_temperature_range,
+                                  settings.dynamic_temperature_exponent));
+  add(llama_sampler_init_dist(settings.seed));
+  return chain;
+}
+
+// Outputs as of a model: a normal distribution, with no two equal ones.
+std::vector<float> outputs(std::mt19937& random) {
+  std::normal_distribution<float> distribution(0, 2.5F);
+  std::vector<float> logits(kSize);
+  for (auto& logit : logits) logit = distribution(random);
+  return logits;
+}
+
+void expect_equal_choices(const SamplingSettings& settings) {
+  auto made = LlamaSampler::make(model().get(), settings, 2048);
+  ASSERT_TRUE(made) << made.error().message;
+  auto& sampler = static_cast<LlamaSampler&>(**made);
+  const auto chain = reference(settings);
+  std::vector<TokenId> prompt;
+  for (TokenId token = 300; token < 340; ++token) prompt.insert(prompt.end(), {token, 301, 302});
+  sampler.accept_prompt(prompt);
+  for (const auto token : prompt) llama_sampler_accept(chain.get(), token);
+
+  std::mt19937 random(4);
+  std::vector<llama_token_data> scratch;
+  for (int step = 0; step < kSteps; ++step) {
+    auto logits = outputs(random);
+    const auto before = logits;
+    std::vector<llama_token_data> all;
+    for (std::uint32_t i = 0; i < kSize; ++i) {
+      all.push_back({static_cast<TokenId>(i), logits[i], 0});
+    }
+    llama_token_data_array array{all.data(), all.size(), -1, false};
+    llama_sampler_apply(chain.get(), &array);
+    const auto expected = array.data[array.selected].id;
+    llama_sampler_accept(chain.get(), expected);
+    const auto chosen = sampler.choose(logits, scratch);
+    ASSERT_TRUE(chosen) << chosen.error().message;
+    ASSERT_EQ(chosen->token, expected) << "step " << step;
+    ASSERT_EQ(logits, before) << "step " << step;
+  }
+}
+
+struct Case {
+  const char* name;
+  void (*set)(SamplingSettings&);
+};
+class AsLibllama : public ::testing::TestWithParam<Case> {};
+
+TEST_P(AsLibllama, ChoosesTheSameTokens) {
+  SamplingSettings settings;
+  settings.seed = 99;
+  GetParam().set(settings);
+  expect_equal_choices(settings);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    LlamaSampler, AsLibllama,
+    ::testing::Values(
+        Case{"defaults", [](auto&) {}}, Case{"hot", [](auto& s) { s.temperature = 3; }},
+        Case{"many", [](auto& s) { s.top_k = 500, s.temperature = 2, s.min_p = 0; }},
+        Case{"all", [](auto& s) { s.top_k = 0, s.min_p = 0, s.top_p = 1; }},
+        Case{"top_p", [](auto& s) { s.top_k = 0, s.min_p = 0, s.top_p = 0.7F; }},
+        Case{"typical", [](auto& s) { s.typical_p = 0.6F; }},
+        Case{"sigma", [](auto& s) { s.top_n_sigma = 1.5F; }},
+        Case{"xtc", [](auto& s) { s.xtc_probability = 0.5F, s.xtc_threshold = 0.05F; }},
+        Case{"dynamic", [](auto& s) { s.dynamic_temperature_range = 0.5F; }},
+        Case{"penalties",
+             [](auto& s) {
+               s.repetition_penalty = 1.5F, s.frequency_penalty = 0.3F, s.presence_penalty = 0.2F;
+             }},
+        Case{"long_penalties",
+             [](auto& s) { s.repetition_penalty = 2, s.penalty_last_tokens = 500; }},
+        Case{"dry", [](auto& s) { s.dry_multiplier = 2, s.dry_allowed_length = 1; }},
+        Case{"biases",
+             [](auto& s) {
+               s.logit_bias = {{300, 6.0F}, {301, 5.0F}, {302, -3.0F}, {303, -50.0F}};
+             }},
+        Case{"everything",
+             [](auto& s) {
+               s.repetition_penalty = 1.3F, s.dry_multiplier = 1, s.typical_p = 0.9F;
+               s.xtc_probability = 0.3F, s.xtc_threshold = 0.1F, s.logit_bias = {{310, 7.0F}};
+             }}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(LlamaSampler, BrokenOutputsAreAnError) {
+  for (const float broken :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    SamplingSettings settings;
+    const auto made = LlamaSampler::make(model().get(), settings);
+    ASSERT_TRUE(made);
+    std::vector<float> logits(kSize, 1);
+    logits[17] = broken;
+    std::vector<llama_token_data> scratch;
+    const auto chosen = static_cast<LlamaSampler&>(**made).choose(logits, scratch);
+    ASSERT_FALSE(chosen);
+    EXPECT_EQ(chosen.error().reason, Reason::kInternal);
+  }
+}
+
+TEST(LlamaSampler, PromptsMayHaveTokensOfNoVocabulary) {
+  SamplingSettings settings;
+  settings.presence_penalty = 1;
+  settings.dry_multiplier = 1;
+  const auto made = LlamaSampler::make(model().get(), settings);
+  ASSERT_TRUE(made);
+  const std::vector<TokenId> prompt = {-1, 1 << 30, static_cast<TokenId>(kSize), 5};
+  (*made)->accept_prompt(prompt);
+  std::vector<float> logits(kSize, 1);
+  std::vector<llama_token_data> scratch;
+  EXPECT_TRUE(static_cast<LlamaSampler&>(**made).choose(logits, scratch));
+}
+
+TEST(LlamaSampler, LogprobsAreOfTheSoftmax) {
+  SamplingSettings settings;
+  settings.top_logprobs = 20;
+  const auto made = LlamaSampler::make(model().get(), settings);
+  ASSERT_TRUE(made);
+  std::mt19937 random(5);
+  std::vector<llama_token_data> scratch;
+  for (int step = 0; step < 20; ++step) {
+    auto logits = outputs(random);
+    double sum = 0;
+    for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+    const auto chosen = static_cast<LlamaSampler&>(**made).choose(logits, scratch);
+    ASSERT_TRUE(chosen);
+    const auto expect = [&](TokenId token, float logprob) {
+      EXPECT_NEAR(logprob,
+                  static_cast<double>(logits[static_cast<std::size_t>(token)]) - std::log(sum),
+                  1e-5);
+    };
+    expect(chosen->token, chosen->logprob);
+    ASSERT_EQ(chosen->top.size(), 20U);
+    for (const auto& likely : chosen->top) expect(likely.token, likely.logprob);
+  }
+}
+
+}  // namespace
+}  // namespace berth::worker

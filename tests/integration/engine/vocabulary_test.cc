@@ -1,0 +1,142 @@
+// LlamaVocabulary with libllama's own tokenizers.
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/integration/engine/vocabulary_model.h"
+#include "worker/engine/fewest_tokens.h"
+
+namespace berth::worker {
+namespace {
+
+using test_models::Tokenizer;
+
+const VocabularyModel& model_of(std::size_t number) {
+  static const VocabularyModel bpe(Tokenizer::kBpe, 2000);
+  static const VocabularyModel spm(Tokenizer::kSpm, 2000);
+  static const VocabularyModel wpm(Tokenizer::kWpm, 2000);
+  static const VocabularyModel tinychat("tinychat.gguf");
+  const std::vector<const VocabularyModel*> all = {&bpe, &spm, &tinychat, &wpm};
+  return *all.at(number);
+}
+constexpr std::size_t kByteComplete = 3;  // the first so many
+constexpr std::size_t kAll = 4;
+
+std::string bytes_of(const LlamaVocabulary& vocabulary, const std::vector<TokenId>& tokens) {
+  std::string out;
+  for (const auto token : tokens) vocabulary.append_piece(token, out, false);
+  return out;
+}
+
+// What a tokenizer puts in front of a text.
+std::string front(const LlamaVocabulary& vocabulary) {
+  auto text = bytes_of(vocabulary, *vocabulary.tokenize("a", false));
+  text.pop_back();
+  return text;
+}
+
+bool has_control(const LlamaVocabulary& vocabulary, const std::vector<TokenId>& tokens) {
+  return std::any_of(tokens.begin(), tokens.end(), [&](TokenId token) {
+    return llama_vocab_is_control(vocabulary.get(), token);
+  });
+}
+
+// Well-formed UTF-8 with what tokenizers treat in special ways, and the texts of `extra`; without
+// U+2581, which is a space to SPM.
+std::string any_text(const std::vector<std::string>& extra) {
+  // clang-format off
+  static const std::vector<std::string> kPieces = {
+      " ", "  ", "\n", "\n\n", "\t", "a", "B", "the", " word", "12345", ".", "<", ">", "|", "<|",
+      "|>", "im", "[", "]", "'s", "\xC3\xA9", "\xE4\xB8\xAD", "\xF0\x9F\x98\x80", "\xCC\x81",
+      "\xE2\x80\x8B", "\x01", "\x7F"};
+  // clang-format on
+  auto pieces = kPieces;
+  pieces.insert(pieces.end(), extra.begin(), extra.end());
+  const auto chosen = *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(pieces));
+  std::string text;
+  for (const auto& piece : chosen) text += piece;
+  return text;
+}
+
+// The text cut between any two of its characters.
+std::vector<PromptPart> cut(const std::string& text, bool first_literal) {
+  std::vector<PromptPart> parts(1);
+  parts.front().literal = first_literal;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool starts = (static_cast<unsigned char>(text[at]) & 0xC0U) != 0x80U;
+    if (at > 0 && starts && *rc::gen::arbitrary<bool>()) {
+      parts.push_back(PromptPart{"", *rc::gen::arbitrary<bool>()});
+    }
+    parts.back().text.push_back(text[at]);
+  }
+  return parts;
+}
+
+RC_GTEST_PROP(Vocabulary, GivesTheBytesBack, ()) {
+  const auto vocabulary = model_of(*rc::gen::inRange<std::size_t>(0, kByteComplete)).vocabulary();
+  const auto text = any_text({});
+  const auto tokens = vocabulary.tokenize(text, false);
+  RC_ASSERT(tokens.has_value());
+  RC_ASSERT(bytes_of(vocabulary, *tokens) == (text.empty() ? "" : front(vocabulary) + text));
+}
+
+RC_GTEST_PROP(Vocabulary, PartsGiveTheSameBytesWhereverTheyAreCut, ()) {
+  const auto vocabulary = model_of(*rc::gen::inRange<std::size_t>(0, kByteComplete)).vocabulary();
+  const auto text = any_text({});
+  RC_PRE(!text.empty());
+  const bool literal = *rc::gen::arbitrary<bool>();
+  const auto parts = cut(text, literal);
+  const auto tokens = vocabulary.tokenize_parts(parts, false);
+  RC_ASSERT(tokens.has_value());
+  RC_ASSERT(bytes_of(vocabulary, *tokens) == (literal ? text : front(vocabulary) + text));
+}
+
+RC_GTEST_PROP(Vocabulary, LiteralPartsHaveNoControlTokens, ()) {
+  const auto vocabulary = model_of(*rc::gen::inRange<std::size_t>(0, kAll)).vocabulary();
+  const auto text = any_text(vocabulary.control_texts());
+  auto parts = cut(text, true);
+  for (auto& part : parts) part.literal = true;
+  const auto tokens = vocabulary.tokenize_parts(parts, false);
+  RC_ASSERT(tokens.has_value());
+  // WPM writes what it does not know as its unknown token, which is of another kind than control.
+  RC_ASSERT(!has_control(vocabulary, *tokens));
+}
+
+RC_GTEST_PROP(Vocabulary, FewestTokensIsNeverMoreThanThereAre, ()) {
+  const auto vocabulary = model_of(*rc::gen::inRange<std::size_t>(0, kAll)).vocabulary();
+  const auto text = any_text(vocabulary.control_texts());
+  const auto tokens = vocabulary.tokenize(text, false);
+  RC_ASSERT(tokens.has_value());
+  RC_ASSERT(fewest_tokens(text, vocabulary.token_bytes_bound()) <= tokens->size());
+}
+
+TEST(Vocabulary, ControlTextsAreTokensInTemplatesOnly) {
+  for (std::size_t number = 0; number < kAll; ++number) {
+    const auto vocabulary = model_of(number).vocabulary();
+    const auto texts = vocabulary.control_texts();
+    ASSERT_FALSE(texts.empty());
+    for (const auto& text : texts) {
+      const auto token = vocabulary.control_token(text);
+      ASSERT_TRUE(token) << text;
+      const std::vector<PromptPart> mixed = {
+          {"a", true}, {text, false}, {text, true}, {"b", false}};
+      const auto tokens = vocabulary.tokenize_parts(mixed, false);
+      ASSERT_TRUE(tokens) << text;
+      EXPECT_EQ(std::count(tokens->begin(), tokens->end(), *token), 1) << number << text;
+    }
+  }
+}
+
+TEST(Vocabulary, WithAllBytesHasABound) {
+  EXPECT_GT(model_of(0).vocabulary().token_bytes_bound(), 0U);
+  EXPECT_GT(model_of(1).vocabulary().token_bytes_bound(), 0U);
+  EXPECT_EQ(model_of(2).vocabulary().token_bytes_bound(), 13U);
+  EXPECT_EQ(model_of(3).vocabulary().token_bytes_bound(), 0U);
+}
+
+}  // namespace
+}  // namespace berth::worker
