@@ -1,0 +1,223 @@
+#include "worker/grammar/gbnf_check.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace berth::worker {
+namespace {
+
+using Kind = GbnfElement::Kind;
+
+class Checker {
+ public:
+  explicit Checker(const GbnfModel& model)
+      : model_(model), can_be_empty_(model.rules.size()), begins_with_(model.rules.size()) {}
+
+  Status run() {
+    if (auto checked = check_defined(); !checked) return checked;
+    find_empty();
+    if (auto checked = check_repeated_empty(); !checked) return checked;
+    find_beginnings();
+    if (auto checked = order_rules(); !checked) return checked;
+    return check_paths();
+  }
+
+ private:
+  [[nodiscard]] Status check_defined() const;
+  [[nodiscard]] Status check_repeated_empty() const;
+  void find_empty();
+  void find_beginnings();
+  Status order_rules();
+  [[nodiscard]] Status check_paths() const;
+
+  [[nodiscard]] bool sequence_can_be_empty(const std::vector<GbnfElement>& elements) const;
+  [[nodiscard]] std::string name_of(std::uint32_t rule) const {
+    return "`" + model_.names[model_.rules[rule].owner] + "`";
+  }
+  [[nodiscard]] tl::unexpected<Error> cycle(const std::vector<std::uint32_t>& path,
+                                            std::uint32_t back_to) const;
+
+  const GbnfModel& model_;
+  std::vector<bool> can_be_empty_;
+  std::vector<std::vector<std::uint32_t>> begins_with_;  // rules that may stand first, per path
+  std::vector<std::uint32_t> order_;                     // every rule after those it begins with
+};
+
+Status Checker::check_defined() const {
+  bool has_root = false;
+  for (std::size_t i = 0; i < model_.rules.size(); ++i) {
+    if (!model_.rules[i].defined) {
+      return gbnf_error(model_.rules[i].line, "rule `" + model_.names[i] +
+                                                  "` is used but not defined; add `" +
+                                                  model_.names[i] + " ::= …`");
+    }
+    has_root = has_root || model_.names[i] == "root";
+  }
+  if (!has_root) return gbnf_error(1, "the grammar has no rule `root`, where it would begin");
+  return {};
+}
+
+bool Checker::sequence_can_be_empty(const std::vector<GbnfElement>& elements) const {
+  bool empty = true;
+  for (const auto& one : elements) {
+    if (one.kind == Kind::kAlternative) {
+      if (empty) return true;
+      empty = true;
+    } else if (one.kind == Kind::kTerminal || !can_be_empty_[one.value]) {
+      empty = false;
+    }
+  }
+  return empty;
+}
+
+// Rules are looked at again only when a rule that they use has changed.
+void Checker::find_empty() {
+  std::vector<std::vector<std::uint32_t>> users(model_.rules.size());
+  std::vector<std::uint32_t> waiting;
+  for (std::uint32_t i = 0; i < model_.rules.size(); ++i) {
+    waiting.push_back(i);
+    for (const auto& one : model_.rules[i].elements) {
+      if (one.kind != Kind::kReference) continue;
+      if (users[one.value].empty() || users[one.value].back() != i) users[one.value].push_back(i);
+    }
+  }
+  while (!waiting.empty()) {
+    const auto rule = waiting.back();
+    waiting.pop_back();
+    if (can_be_empty_[rule] || !sequence_can_be_empty(model_.rules[rule].elements)) continue;
+    can_be_empty_[rule] = true;
+    waiting.insert(waiting.end(), users[rule].begin(), users[rule].end());
+  }
+}
+
+// libllama takes (x*)* but not x** nor ws*, where `ws` has an alternative without anything.
+Status Checker::check_repeated_empty() const {
+  for (const auto& rule : model_.rules) {
+    if (!rule.repeats || rule.elements.front().kind != Kind::kReference) continue;
+    const auto& body = model_.rules[rule.elements.front().value].elements;
+    bool empty = body.empty() || body.front().kind == Kind::kAlternative ||
+                 body.back().kind == Kind::kAlternative;
+    for (std::size_t i = 1; i < body.size(); ++i) {
+      empty =
+          empty || (body[i].kind == Kind::kAlternative && body[i - 1].kind == Kind::kAlternative);
+    }
+    if (!empty) continue;
+    return gbnf_error(rule.line, "in rule `" + model_.names[rule.owner] +
+                                     "`, something that may be empty is repeated without end; let "
+                                     "it have at least one character, or drop one repetition");
+  }
+  return {};
+}
+
+void Checker::find_beginnings() {
+  for (std::uint32_t i = 0; i < model_.rules.size(); ++i) {
+    bool at_begin = true;
+    for (const auto& one : model_.rules[i].elements) {
+      if (one.kind == Kind::kAlternative) {
+        at_begin = true;
+      } else if (at_begin) {
+        const bool itself = model_.rules[i].repeats && one.value == i;
+        if (one.kind == Kind::kReference && !itself) begins_with_[i].push_back(one.value);
+        at_begin = one.kind == Kind::kReference && can_be_empty_[one.value];
+      }
+    }
+  }
+}
+
+// Depth first, without recursion.
+Status Checker::order_rules() {
+  enum class State : std::uint8_t { kNew, kOpen, kDone };
+  std::vector<State> states(model_.rules.size(), State::kNew);
+  std::vector<std::uint32_t> path;
+  std::vector<std::size_t> next;  // beside path: which beginning comes next
+  for (std::uint32_t start = 0; start < model_.rules.size(); ++start) {
+    if (states[start] != State::kNew) continue;
+    path.push_back(start);
+    next.push_back(0);
+    states[start] = State::kOpen;
+    while (!path.empty()) {
+      const auto rule = path.back();
+      if (next.back() == begins_with_[rule].size()) {
+        states[rule] = State::kDone;
+        order_.push_back(rule);
+        path.pop_back();
+        next.pop_back();
+        continue;
+      }
+      const auto to = begins_with_[rule][next.back()++];
+      if (states[to] == State::kOpen) return cycle(path, to);
+      if (states[to] == State::kDone) continue;
+      states[to] = State::kOpen;
+      path.push_back(to);
+      next.push_back(0);
+    }
+  }
+  return {};
+}
+
+tl::unexpected<Error> Checker::cycle(const std::vector<std::uint32_t>& path,
+                                     std::uint32_t back_to) const {
+  constexpr std::size_t kShown = 8;
+  const auto begin = std::find(path.begin(), path.end(), back_to);
+  std::vector<std::string> names;
+  for (auto at = begin; at != path.end(); ++at) {
+    auto name = name_of(*at);
+    if (names.empty() || names.back() != name) names.push_back(std::move(name));
+  }
+  if (names.size() == 1 || names.back() != names.front()) names.push_back(names.front());
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i >= kShown && i + 1 < names.size()) continue;
+    if (i > 0) text += i == kShown || (i + 1 == names.size() && i > kShown) ? " -> … -> " : " -> ";
+    text += names[i];
+  }
+  return gbnf_error(model_.rules[back_to].line, "a rule begins with itself (left recursion): " +
+                                                    text + "; let it begin with something else");
+}
+
+Status Checker::check_paths() const {
+  std::vector<std::uint64_t> paths(model_.rules.size());
+  std::vector<std::uint32_t> chain(model_.rules.size());
+  std::uint64_t all = 0;
+  for (const auto rule : order_) {
+    std::uint64_t count = 1;
+    for (const auto& one : model_.rules[rule].elements) count += one.kind == Kind::kAlternative;
+    std::uint32_t longest = 0;
+    for (const auto to : begins_with_[rule]) {
+      count += paths[to];
+      longest = std::max(longest, chain[to]);
+    }
+    paths[rule] = count;
+    chain[rule] = longest + 1;
+    all += count;
+    const auto line = model_.rules[rule].line;
+    if (count > GbnfBounds::kPaths) {
+      return gbnf_error(line, "rule " + name_of(rule) + " can begin in more than " +
+                                  std::to_string(GbnfBounds::kPaths) +
+                                  " ways; group alternatives by their first characters");
+    }
+    if (chain[rule] > GbnfBounds::kChain) {
+      return gbnf_error(line, "rule " + name_of(rule) + " begins with a chain of more than " +
+                                  std::to_string(GbnfBounds::kChain) + " rules; shorten it");
+    }
+    if (all > GbnfBounds::kAllPaths) {
+      return gbnf_error(line, "the rules can begin in more than " +
+                                  std::to_string(GbnfBounds::kAllPaths) +
+                                  " ways together; use fewer alternatives");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_gbnf(std::string_view grammar, std::size_t max_bytes) {
+  const auto model = parse_gbnf(grammar, max_bytes);
+  if (!model) return fail(model.error());
+  return Checker(*model).run();
+}
+
+}  // namespace berth::worker

@@ -1,0 +1,470 @@
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "common/text.h"
+#include "worker/grammar/gbnf_model.h"
+
+namespace berth::worker {
+namespace {
+
+using Kind = GbnfElement::Kind;
+
+constexpr std::uint32_t kLastCodePoint = 0x10FFFF;
+constexpr std::size_t kTokenBytes = 256;  // of <text>
+constexpr std::uint64_t kLastToken = 0x7FFFFFFF;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || is_digit(c);
+}
+
+std::string shown(std::string_view text) {
+  return "`" + printable_line(text, 60) + "`";
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Result<GbnfModel> run();
+
+ private:
+  // What a repetition would be applied to.
+  struct Last {
+    std::size_t begin = 0;    // of its elements in the rule
+    std::uint64_t rules = 1;  // that libllama made for it
+    bool exists = false;
+  };
+
+  Status rule();
+  Status alternatives(std::uint32_t index, int depth);
+  Status sequence(std::uint32_t index, int depth);
+  Result<bool> item(std::uint32_t index, int depth, Last& last);  // false: none begins here
+  Status literal(std::uint32_t index, Last& last);
+  Status character_class(std::uint32_t index, Last& last);
+  Status token(std::uint32_t index, Last& last);
+  Status group(std::uint32_t index, int depth, Last& last);
+  Status braces(std::uint32_t index, int depth, Last& last);
+  Status repeat(std::uint32_t index, Last& last, std::uint64_t least,
+                std::optional<std::uint64_t> most);
+  Result<std::uint32_t> character();
+  Result<std::uint32_t> escape();
+  Result<std::uint64_t> number();
+  Status push(std::uint32_t index, Kind kind, std::uint32_t value);
+
+  void space(bool newlines);
+  std::string_view name();
+  std::uint32_t reference(std::string_view name);
+  std::uint32_t made_rule(std::uint32_t owner);
+  [[nodiscard]] char peek(std::size_t ahead = 0) const {
+    return position_ + ahead < text_.size() ? text_[position_ + ahead] : '\0';
+  }
+  [[nodiscard]] bool done() const { return position_ >= text_.size(); }
+  [[nodiscard]] tl::unexpected<Error> error(const std::string& what) const {
+    return gbnf_error(line_, what);
+  }
+  [[nodiscard]] tl::unexpected<Error> expected(const std::string& what) const {
+    if (done()) return error("expected " + what + ", but the grammar ends here");
+    const auto rest = text_.substr(position_, 20);
+    return error("expected " + what + " at " + shown(rest.substr(0, rest.find('\n'))));
+  }
+
+  std::string_view text_;
+  std::size_t position_ = 0;
+  std::size_t line_ = 1;
+  std::size_t elements_ = 0;
+  GbnfModel model_;
+  std::unordered_map<std::string, std::uint32_t> indices_;
+};
+
+Result<GbnfModel> Parser::run() {
+  space(true);
+  while (!done()) {
+    if (auto parsed = rule(); !parsed) return fail(parsed.error());
+  }
+  return std::move(model_);
+}
+
+void Parser::space(bool newlines) {
+  while (!done()) {
+    const char c = peek();
+    if (c == '#') {
+      while (!done() && peek() != '\n' && peek() != '\r') ++position_;
+    } else if (c == ' ' || c == '\t') {
+      ++position_;
+    } else if (newlines && (c == '\n' || c == '\r')) {
+      if (c == '\n') ++line_;
+      ++position_;
+    } else {
+      return;
+    }
+  }
+}
+
+std::string_view Parser::name() {
+  const auto begin = position_;
+  while (is_name(peek())) ++position_;
+  return text_.substr(begin, position_ - begin);
+}
+
+std::uint32_t Parser::reference(std::string_view name) {
+  const auto next = static_cast<std::uint32_t>(model_.rules.size());
+  const auto [entry, is_new] = indices_.emplace(std::string(name), next);
+  if (is_new) {
+    model_.rules.push_back(GbnfRule{{}, next, line_, false, false});
+    model_.names.emplace_back(name);
+  }
+  return entry->second;
+}
+
+std::uint32_t Parser::made_rule(std::uint32_t owner) {
+  const auto index = static_cast<std::uint32_t>(model_.rules.size());
+  model_.rules.push_back(GbnfRule{{}, model_.rules[owner].owner, line_, true, false});
+  model_.names.emplace_back();
+  return index;
+}
+
+Status Parser::push(std::uint32_t index, Kind kind, std::uint32_t value) {
+  elements_ += kind == Kind::kTerminal ? std::max<std::uint32_t>(1, value) : 1;
+  if (elements_ > GbnfBounds::kElements) {
+    return error("the grammar has more than " + std::to_string(GbnfBounds::kElements) +
+                 " elements when its repetitions are written out; use fewer or smaller ones");
+  }
+  if (model_.rules.size() > GbnfBounds::kRules) {
+    return error(
+        "the grammar has more than " + std::to_string(GbnfBounds::kRules) +
+        " rules when its groups and repetitions are written out; use fewer or smaller ones");
+  }
+  model_.rules[index].elements.push_back({kind, value});
+  return {};
+}
+
+Status Parser::rule() {
+  const auto at = line_;
+  const auto rule_name = name();
+  if (rule_name.empty()) return expected("the name of a rule (letters, digits and `-`)");
+  space(false);
+  if (text_.substr(position_, 3) != "::=") return expected("`::=`");
+  position_ += 3;
+  const auto index = reference(rule_name);
+  GbnfRule& entry = model_.rules[index];
+  if (entry.defined) {
+    return gbnf_error(at, "rule " + shown(rule_name) + " is already defined in line " +
+                              std::to_string(entry.line) + "; join them with `|`");
+  }
+  entry.defined = true;
+  entry.line = at;
+  space(true);
+  if (auto parsed = alternatives(index, 0); !parsed) return parsed;
+  if (!done() && peek() != '\n' && peek() != '\r') {
+    return expected("an item, `|` or the end of the line");
+  }
+  space(true);
+  return {};
+}
+
+Status Parser::alternatives(std::uint32_t index, int depth) {
+  if (auto parsed = sequence(index, depth); !parsed) return parsed;
+  while (peek() == '|') {
+    ++position_;
+    space(true);
+    if (auto pushed = push(index, Kind::kAlternative, 0); !pushed) return pushed;
+    if (auto parsed = sequence(index, depth); !parsed) return parsed;
+  }
+  return {};
+}
+
+Status Parser::sequence(std::uint32_t index, int depth) {
+  Last last;
+  last.begin = model_.rules[index].elements.size();
+  while (!done()) {
+    const auto more = item(index, depth, last);
+    if (!more) return fail(more.error());
+    if (!*more) return {};
+    space(depth > 0);
+  }
+  return {};
+}
+
+Result<bool> Parser::item(std::uint32_t index, int depth, Last& last) {
+  const char c = peek();
+  Status parsed;
+  if (c == '"') {
+    parsed = literal(index, last);
+  } else if (c == '[') {
+    parsed = character_class(index, last);
+  } else if (c == '<' || c == '!') {
+    parsed = token(index, last);
+  } else if (is_name(c)) {
+    last = {model_.rules[index].elements.size(), 1, true};
+    const auto target = reference(name());
+    parsed = push(index, Kind::kReference, target);
+  } else if (c == '(') {
+    parsed = group(index, depth, last);
+  } else if (c == '.') {
+    ++position_;
+    last = {model_.rules[index].elements.size(), 1, true};
+    parsed = push(index, Kind::kTerminal, 1);
+  } else if (c == '*' || c == '+' || c == '?') {
+    ++position_;
+    parsed = repeat(index, last, c == '+' ? 1 : 0,
+                    c == '?' ? std::optional<std::uint64_t>(1) : std::nullopt);
+  } else if (c == '{') {
+    parsed = braces(index, depth, last);
+  } else {
+    return false;
+  }
+  if (!parsed) return fail(parsed.error());
+  return true;
+}
+
+Status Parser::literal(std::uint32_t index, Last& last) {
+  ++position_;
+  const auto begin = model_.rules[index].elements.size();
+  while (peek() != '"') {
+    if (done() || peek() == '\n')
+      return expected("`\"` at the end of a literal (a line break within it is \\n)");
+    if (auto one = character(); !one) return fail(one.error());
+    if (auto pushed = push(index, Kind::kTerminal, 1); !pushed) return pushed;
+  }
+  ++position_;
+  last = {begin, 1, model_.rules[index].elements.size() > begin};
+  return {};
+}
+
+Status Parser::character_class(std::uint32_t index, Last& last) {
+  ++position_;
+  if (peek() == '^') ++position_;
+  std::uint32_t ranges = 0;
+  while (peek() != ']') {
+    if (done() || peek() == '\n') return expected("`]` at the end of a character class");
+    const auto first = character();
+    if (!first) return fail(first.error());
+    if (peek() == '-' && peek(1) != ']') {
+      ++position_;
+      if (done()) return expected("the end of a range");
+      const auto second = character();
+      if (!second) return fail(second.error());
+      if (*second < *first)
+        return error("a character class has a range whose end is before its begin");
+      ++ranges;
+    }
+    ++ranges;
+  }
+  if (ranges == 0) return error("a character class is empty; nothing can match it");
+  ++position_;
+  last = {model_.rules[index].elements.size(), 1, true};
+  return push(index, Kind::kTerminal, ranges);
+}
+
+// <[42]> or <text>, after ! for any other token. Which tokens exist is known to the model only.
+Status Parser::token(std::uint32_t index, Last& last) {
+  if (peek() == '!') ++position_;
+  if (peek() != '<') return expected("`<`");
+  ++position_;
+  if (peek() == '[') {
+    ++position_;
+    const auto id = number();
+    if (!id) return fail(id.error());
+    if (*id > kLastToken) return error("a token number is above " + std::to_string(kLastToken));
+    if (text_.substr(position_, 2) != "]>") return expected("`]>`");
+    position_ += 2;
+  } else {
+    const auto end = text_.substr(position_, kTokenBytes).find_first_of(">\n");
+    if (end == std::string_view::npos || text_[position_ + end] != '>') {
+      return expected("`>` at the end of a token, in the same line and within " +
+                      std::to_string(kTokenBytes) + " bytes,");
+    }
+    position_ += end + 1;
+  }
+  last = {model_.rules[index].elements.size(), 1, true};
+  return push(index, Kind::kTerminal, 1);
+}
+
+Status Parser::group(std::uint32_t index, int depth, Last& last) {
+  if (depth >= GbnfBounds::kGroups) {
+    return error("parentheses are nested deeper than " + std::to_string(GbnfBounds::kGroups) +
+                 "; give the inner ones a rule");
+  }
+  const auto opened = line_;
+  ++position_;
+  space(true);
+  const auto before = model_.rules.size();
+  const auto sub = made_rule(index);
+  if (auto parsed = alternatives(sub, depth + 1); !parsed) return parsed;
+  if (peek() != ')') return expected("`)` for the `(` of line " + std::to_string(opened));
+  ++position_;
+  last = {model_.rules[index].elements.size(), model_.rules.size() - before, true};
+  return push(index, Kind::kReference, sub);
+}
+
+Status Parser::braces(std::uint32_t index, int depth, Last& last) {
+  ++position_;
+  space(depth > 0);
+  const auto least = number();
+  if (!least) return fail(least.error());
+  std::optional<std::uint64_t> most = *least;
+  space(depth > 0);
+  if (peek() == ',') {
+    ++position_;
+    space(depth > 0);
+    most.reset();
+    if (is_digit(peek())) {
+      const auto last_count = number();
+      if (!last_count) return fail(last_count.error());
+      most = *last_count;
+      space(depth > 0);
+    }
+  }
+  if (peek() != '}') return expected("`}`");
+  ++position_;
+  return repeat(index, last, *least, most);
+}
+
+// S{m,n} is S m times and a chain of n - m rules that may end; S* is one rule that leads to itself.
+Status Parser::repeat(std::uint32_t index, Last& last, std::uint64_t least,
+                      std::optional<std::uint64_t> most) {
+  if (!last.exists) return error("there is nothing before `*`, `+`, `?` or `{` that could repeat");
+  if (most && *most < least) {
+    return error("repetition {" + std::to_string(least) + "," + std::to_string(*most) +
+                 "} has a maximum below its minimum");
+  }
+  const auto count = std::max<std::uint64_t>({1, least, most.value_or(0)});
+  if (count > GbnfBounds::kRepetitions || count * last.rules > GbnfBounds::kRepetitions) {
+    return error("a repetition of " + std::to_string(count) + " times " +
+                 std::to_string(last.rules) + " rules is above the limit of " +
+                 std::to_string(GbnfBounds::kRepetitions) +
+                 "; use a smaller count, or give the repeated group a rule of its own");
+  }
+  last.rules *= count;
+  const auto& elements = model_.rules[index].elements;
+  const std::vector<GbnfElement> body(elements.begin() + static_cast<std::ptrdiff_t>(last.begin),
+                                      elements.end());
+  if (least == 0) model_.rules[index].elements.resize(last.begin);
+  for (std::uint64_t i = 1; i < least; ++i) {
+    for (const auto& one : body) {
+      if (auto pushed = push(index, one.kind, one.value); !pushed) return pushed;
+    }
+  }
+  const std::uint64_t chain = most ? *most - least : 1;
+  std::uint32_t next = 0;
+  for (std::uint64_t i = 0; i < chain; ++i) {
+    const auto made = made_rule(index);
+    for (const auto& one : body) {
+      if (auto pushed = push(made, one.kind, one.value); !pushed) return pushed;
+    }
+    if (i > 0 || !most) {
+      if (auto pushed = push(made, Kind::kReference, most ? next : made); !pushed) return pushed;
+    }
+    if (auto pushed = push(made, Kind::kAlternative, 0); !pushed) return pushed;
+    model_.rules[made].repeats = !most;
+    next = made;
+  }
+  if (chain == 0) {
+    last.exists = least > 0;
+    return {};
+  }
+  return push(index, Kind::kReference, next);
+}
+
+Result<std::uint64_t> Parser::number() {
+  if (!is_digit(peek())) return expected("a number");
+  const auto begin = position_;
+  while (is_digit(peek())) ++position_;
+  std::uint64_t value = 0;
+  const auto [end, failure] =
+      std::from_chars(text_.data() + begin, text_.data() + position_, value);
+  if (failure != std::errc()) {
+    return error("number " + shown(text_.substr(begin, position_ - begin)) + " is too large");
+  }
+  return value;
+}
+
+// The text is well-formed UTF-8.
+Result<std::uint32_t> Parser::character() {
+  if (peek() == '\\') return escape();
+  const auto lead = static_cast<unsigned char>(peek());
+  const std::size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  std::uint32_t value = length == 1 ? lead : lead & (0xFFU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    value = (value << 6U) | (static_cast<unsigned char>(peek(i)) & 0x3FU);
+  }
+  position_ += length;
+  return value;
+}
+
+Result<std::uint32_t> Parser::escape() {
+  const char kind = peek(1);
+  std::size_t digits = 0;
+  switch (kind) {
+    case 't':
+    case 'r':
+    case 'n':
+    case '\\':
+    case '"':
+    case '[':
+    case ']':
+    case '-':
+      position_ += 2;
+      return kind == 't'   ? '\t'
+             : kind == 'r' ? '\r'
+             : kind == 'n' ? '\n'
+                           : static_cast<unsigned char>(kind);
+    case 'x':
+      digits = 2;
+      break;
+    case 'u':
+      digits = 4;
+      break;
+    case 'U':
+      digits = 8;
+      break;
+    default:
+      return expected(
+          "an escape that GBNF has (\\n \\r \\t \\\\ \\\" \\[ \\] \\- \\xHH \\uHHHH \\UHHHHHHHH)");
+  }
+  const auto hex = text_.substr(position_ + 2, digits);
+  std::uint32_t value = 0;
+  const auto [end, failure] = std::from_chars(hex.data(), hex.data() + hex.size(), value, 16);
+  if (failure != std::errc() || hex.size() != digits || end != hex.data() + digits) {
+    return expected(std::to_string(digits) + " hexadecimal digits after `\\" + kind + "`");
+  }
+  if (value > kLastCodePoint) return error("an escape is above \\U0010FFFF");
+  position_ += 2 + digits;
+  return value;
+}
+
+}  // namespace
+
+tl::unexpected<Error> gbnf_error(std::size_t line, const std::string& what) {
+  return fail(Reason::kInvalidArgument,
+              "The grammar's line " + std::to_string(line) + ": " + what + ".");
+}
+
+Result<GbnfModel> parse_gbnf(std::string_view grammar, std::size_t max_bytes) {
+  if (grammar.size() > max_bytes) {
+    return fail(Reason::kInvalidArgument, "The grammar has " + std::to_string(grammar.size()) +
+                                              " bytes; at most " + std::to_string(max_bytes) +
+                                              " are allowed.");
+  }
+  const auto line_of = [grammar](std::size_t byte) {
+    return 1 + static_cast<std::size_t>(std::count(
+                   grammar.begin(), grammar.begin() + static_cast<std::ptrdiff_t>(byte), '\n'));
+  };
+  if (const auto byte = first_invalid_utf8(grammar)) {
+    return gbnf_error(line_of(*byte),
+                      "byte " + std::to_string(*byte) + " is not valid UTF-8; send UTF-8");
+  }
+  if (const auto byte = grammar.find('\0'); byte != std::string_view::npos) {
+    return gbnf_error(line_of(byte), "a NUL character; write it as \\x00");
+  }
+  return Parser(grammar).run();
+}
+
+}  // namespace berth::worker

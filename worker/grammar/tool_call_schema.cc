@@ -1,0 +1,156 @@
+#include "worker/grammar/tool_call_schema.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <unordered_set>
+#include <utility>
+
+#include "common/text.h"
+#include "worker/grammar/schema_document.h"
+
+namespace berth::worker {
+namespace json = boost::json;
+namespace {
+
+struct Tool {
+  std::string name;
+  json::value parameters;
+};
+
+tl::unexpected<Error> tool_error(std::size_t index, const std::string& what) {
+  return fail(Reason::kInvalidArgument, "tools[" + std::to_string(index) + "]: " + what + ".");
+}
+
+std::string quoted(std::string_view text) {
+  return "`" + printable_line(text, 60) + "`";
+}
+
+// Makes the references of a document that is moved to #/$defs/<id> lead there. Goes down only
+// where schemas stand, so that a value in an enum stays as it is. Depth: that of the JSON text.
+void move_references(json::value& schema, const std::string& to) {
+  if (!schema.is_object()) return;
+  for (auto& member : schema.get_object()) {
+    auto& value = member.value();
+    switch (keyword_shape({member.key().data(), member.key().size()})) {
+      case KeywordShape::kReference:
+        if (value.is_string() && value.get_string().starts_with('#')) {
+          value = to + std::string(value.get_string()).substr(1);
+        }
+        break;
+      case KeywordShape::kSchema:
+        move_references(value, to);
+        break;
+      case KeywordShape::kSchemaList:
+        if (!value.is_array()) break;
+        for (auto& one : value.get_array()) move_references(one, to);
+        break;
+      case KeywordShape::kSchemaMap:
+      case KeywordShape::kDefinitions:
+        if (!value.is_object()) break;
+        for (auto& one : value.get_object()) move_references(one.value(), to);
+        break;
+      case KeywordShape::kUnknown:
+      case KeywordShape::kAnnotation:
+      case KeywordShape::kType:
+      case KeywordShape::kValue:
+      case KeywordShape::kValueList:
+      case KeywordShape::kNames:
+      case KeywordShape::kCount:
+      case KeywordShape::kNumber:
+      case KeywordShape::kText:
+      case KeywordShape::kFlag:
+      case KeywordShape::kFalse:
+        break;
+    }
+  }
+}
+
+Result<Tool> read_tool(const json::value& entry, std::size_t index) {
+  if (!entry.is_object()) return tool_error(index, "must be an object");
+  const auto& object = entry.get_object();
+  const auto* type = object.if_contains("type");
+  if (type == nullptr || *type != "function") {
+    return tool_error(index, "`type` must be `function`; other tools are not supported");
+  }
+  const auto* function = object.if_contains("function");
+  if (function == nullptr || !function->is_object()) {
+    return tool_error(index, "`function` must be an object");
+  }
+  const auto* name = function->get_object().if_contains("name");
+  if (name == nullptr || !name->is_string() || name->get_string().empty() ||
+      name->get_string().size() > ToolBounds::kNameBytes) {
+    return tool_error(index, "`function.name` must be a string of 1 to " +
+                                 std::to_string(ToolBounds::kNameBytes) + " bytes");
+  }
+  const auto* strict = function->get_object().if_contains("strict");
+  if (strict != nullptr && !strict->is_bool() && !strict->is_null()) {
+    return tool_error(index, "`function.strict` must be true or false");
+  }
+  Tool tool{std::string(name->get_string()), {}};
+  const auto* parameters = function->get_object().if_contains("parameters");
+  if (parameters == nullptr || parameters->is_null()) {
+    tool.parameters = json::object{{"type", "object"}, {"additionalProperties", false}};
+    return tool;
+  }
+  if (!parameters->is_object()) {
+    return tool_error(index, "`function.parameters` must be a JSON schema, an object");
+  }
+  tool.parameters = *parameters;
+  return tool;
+}
+
+json::value call_schema(const Tool& tool, const std::string& reference, const ToolCallKeys& keys) {
+  json::object properties;
+  properties[keys.name] = json::object{{"const", tool.name}};
+  properties[keys.arguments] = json::object{{"$ref", reference}};
+  json::object call;
+  call["type"] = "object";
+  call["properties"] = std::move(properties);
+  call["required"] = json::array{keys.name, keys.arguments};
+  call["additionalProperties"] = false;
+  return call;
+}
+
+}  // namespace
+
+Result<std::string> tool_call_schema(std::string_view tools_json,
+                                     const std::optional<std::string>& only,
+                                     const ToolCallKeys& keys) {
+  const auto tools = parse_bounded_json(tools_json, "`tools`");
+  if (!tools) return fail(tools.error());
+  if (!tools->is_array() || tools->get_array().empty()) {
+    return fail(Reason::kInvalidArgument, "`tools` must be an array of at least one tool.");
+  }
+  const auto& list = tools->get_array();
+  if (list.size() > ToolBounds::kTools) {
+    return fail(Reason::kInvalidArgument, "`tools` has " + std::to_string(list.size()) +
+                                              " tools; at most " +
+                                              std::to_string(ToolBounds::kTools) + " are allowed.");
+  }
+  json::object definitions;
+  json::array calls;
+  std::unordered_set<std::string> names;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    auto tool = read_tool(list[i], i);
+    if (!tool) return fail(tool.error());
+    if (!names.insert(tool->name).second) {
+      return tool_error(i, "a function " + quoted(tool->name) + " is there already; rename one");
+    }
+    if (only && tool->name != *only) continue;
+    const auto id = "tool-" + std::to_string(i);
+    move_references(tool->parameters, "#/$defs/" + id);
+    calls.push_back(call_schema(*tool, "#/$defs/" + id, keys));
+    definitions[id] = std::move(tool->parameters);
+  }
+  if (calls.empty()) {
+    return fail(Reason::kInvalidArgument, "The tool choice names the function " + quoted(*only) +
+                                              ", which is not among `tools`.");
+  }
+  json::object schema;
+  schema["$defs"] = std::move(definitions);
+  schema["anyOf"] = std::move(calls);
+  return json_text(schema);
+}
+
+}  // namespace berth::worker
