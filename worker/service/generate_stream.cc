@@ -7,8 +7,44 @@
 #include "common/durations.h"
 #include "worker/lanes/lane_runner.h"
 #include "worker/service/error_detail.h"
+#include "worker/service/generate_work.h"
 
 namespace berth::worker {
+namespace {
+
+// About what an entry of the log probabilities takes in memory besides its text.
+constexpr std::size_t kLogprobBytes = 32;
+
+std::size_t bytes_of(const v1::Token& piece) {
+  std::size_t bytes = piece.text().size() + piece.reasoning().size();
+  for (const auto& call : piece.tool_calls()) {
+    bytes += call.id().size() + call.name().size() + call.arguments().size();
+  }
+  for (const auto& entry : piece.logprobs()) {
+    bytes += kLogprobBytes + entry.chosen().text().size();
+    for (const auto& other : entry.top()) bytes += kLogprobBytes + other.text().size();
+  }
+  return bytes;
+}
+
+// Appends `from`, which may be emptied, to `to`. Pieces of one call become one.
+void append(v1::Token& from, v1::Token& to) {
+  to.mutable_text()->append(from.text());
+  to.mutable_reasoning()->append(from.reasoning());
+  to.mutable_ids()->MergeFrom(from.ids());
+  for (auto& entry : *from.mutable_logprobs()) to.add_logprobs()->Swap(&entry);
+  for (auto& call : *from.mutable_tool_calls()) {
+    const int count = to.tool_calls_size();
+    if (count > 0 && to.tool_calls(count - 1).index() == call.index()) {
+      to.mutable_tool_calls(count - 1)->mutable_arguments()->append(call.arguments());
+    } else {
+      to.add_tool_calls()->Swap(&call);
+    }
+  }
+}
+
+}  // namespace
+
 GenerateStream::GenerateStream(grpc::CallbackServerContext& context,
                                const v1::GenerateRequest& request, std::string instance_id,
                                Handlers handlers)
@@ -35,10 +71,20 @@ void GenerateStream::on_prefill(std::uint32_t done, std::uint32_t total) {
   send_next();
 }
 
-void GenerateStream::on_token(std::string_view text, std::span<const SampledToken> tokens) {
+std::optional<std::uint64_t> GenerateStream::deadline_ms() const {
+  if (!request_.has_deadline_ms()) return std::nullopt;
+  return request_.deadline_ms();
+}
+
+std::unique_ptr<CallWork> GenerateStream::take_work() {
+  return std::make_unique<GenerateWork>(shared_from_this(), request_);
+}
+
+void GenerateStream::on_piece(v1::Token& piece) {
   const std::lock_guard lock(mutex_);
-  text_.append(text);
-  for (const auto& token : tokens) ids_.push_back(token.token);
+  piece_bytes_ += bytes_of(piece);
+  called_tools_ = called_tools_ || piece.tool_calls_size() > 0;
+  append(piece, piece_);
   send_next();
   update_room();
 }
@@ -50,8 +96,15 @@ void GenerateStream::on_end(JobEnd end) {
 }
 
 void GenerateStream::update_room() {
-  room_.store(ids_.size() < kMaxPendingTokens && text_.size() < kMaxPendingBytes,
+  room_.store(piece_.ids_size() < kMaxPendingTokens && piece_bytes_ < kMaxPendingBytes,
               std::memory_order_relaxed);
+}
+
+bool GenerateStream::has_piece() const {
+  if (!piece_.text().empty() || !piece_.reasoning().empty() || piece_.tool_calls_size() > 0) {
+    return true;
+  }
+  return piece_.ids_size() >= (end_ == nullptr ? kMaxSilentTokens : 1);
 }
 
 void GenerateStream::send_next() {
@@ -65,12 +118,10 @@ void GenerateStream::send_next() {
   if (has_prefill_) {
     has_prefill_ = false;
     *wire_.mutable_prefill() = prefill_;
-  } else if (!text_.empty()) {
-    auto& token = *wire_.mutable_token();
-    token.mutable_text()->swap(text_);
-    token.mutable_ids()->Assign(ids_.begin(), ids_.end());
-    text_.clear();
-    ids_.clear();
+  } else if (has_piece()) {
+    wire_.mutable_token()->Swap(&piece_);
+    piece_.Clear();
+    piece_bytes_ = 0;
   } else if (end_ != nullptr) {
     send_end();
     return;
@@ -97,12 +148,15 @@ void GenerateStream::send_end() {
 
 v1::Done GenerateStream::to_done(const JobResult& result) const {
   v1::Done done;
-  done.set_finish_reason(result.finish == JobResult::Finish::kStop ? "stop" : "length");
+  const bool stopped = result.finish == JobResult::Finish::kStop;
+  done.set_finish_reason(!stopped ? "length" : called_tools_ ? "tool_calls" : "stop");
   done.set_stop_text(result.stop_text);
   auto& usage = *done.mutable_usage();
   usage.set_prompt_tokens(result.prompt_tokens);
   usage.set_completion_tokens(result.completion_tokens);
   usage.set_cached_tokens(result.cached_tokens);
+  usage.set_drafted_tokens(result.drafted_tokens);
+  usage.set_accepted_tokens(result.accepted_tokens);
   auto& timings = *done.mutable_timings();
   timings.set_queue_us(whole_microseconds(result.timings.queue));
   timings.set_prefill_us(whole_microseconds(result.timings.prefill));

@@ -4,16 +4,17 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <span>
+#include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "berth/v1/inference.pb.h"
 #include "worker/lanes/job.h"
+#include "worker/service/answer_sink.h"
+#include "worker/service/pending_call.h"
 
 namespace grpc {
 class CallbackServerContext;
@@ -28,7 +29,8 @@ namespace berth::worker {
 // Lives until gRPC is done with it (it holds itself) and the job has ended (the job's sink holds
 // it). After create(), on_end() must be called exactly once, else the call never ends.
 class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
-                             public JobSink,
+                             public AnswerReceiver,
+                             public PendingCall,
                              public std::enable_shared_from_this<GenerateStream> {
  public:
   struct Handlers {
@@ -44,10 +46,13 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
 
   // Valid until on_end().
   [[nodiscard]] const v1::GenerateRequest& request() const { return request_; }
-  [[nodiscard]] SteadyTime arrived() const { return arrived_; }
+  [[nodiscard]] SteadyTime arrived() const override { return arrived_; }
+  [[nodiscard]] bool needs_template() const override { return request_.has_chat(); }
+  [[nodiscard]] std::optional<std::uint64_t> deadline_ms() const override;
+  [[nodiscard]] std::unique_ptr<CallWork> take_work() override;
 
   void on_prefill(std::uint32_t done, std::uint32_t total) override;
-  void on_token(std::string_view text, std::span<const SampledToken> tokens) override;
+  void on_piece(v1::Token& piece) override;
   void on_end(JobEnd end) override;
   [[nodiscard]] bool has_room() const override { return room_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool cancelled() const override {
@@ -59,7 +64,9 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
   void OnDone() override;
 
  private:
-  static constexpr std::size_t kMaxPendingTokens = 512;
+  static constexpr int kMaxPendingTokens = 512;
+  // Tokens that became no text yet are sent with the next text, unless there are so many.
+  static constexpr int kMaxSilentTokens = 64;
   static constexpr std::size_t kMaxPendingBytes = std::size_t{64} << 10U;
 
   GenerateStream(grpc::CallbackServerContext& context, const v1::GenerateRequest& request,
@@ -69,6 +76,7 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
   void send_next();
   void send_end();
   void update_room();
+  [[nodiscard]] bool has_piece() const;
   v1::Done to_done(const JobResult& result) const;
 
   grpc::CallbackServerContext& context_;
@@ -86,8 +94,9 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
   bool finished_ = false;
   bool has_prefill_ = false;
   v1::Prefill prefill_;          // the latest, not sent yet
-  std::string text_;             // not sent yet
-  std::vector<TokenId> ids_;     // ditto
+  v1::Token piece_;              // not sent yet
+  std::size_t piece_bytes_ = 0;  // of its texts and log probabilities
+  bool called_tools_ = false;
   std::unique_ptr<JobEnd> end_;  // not sent yet
 };
 

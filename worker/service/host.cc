@@ -168,7 +168,7 @@ int Host::finish(int status) {
   while (state_ == State::kServing && !context_ended_ && steady_now() < bound) pause();
   hub_.close();
   // gRPC's own shutdown would wait until clients close their connections.
-  const auto flushed = [this] { return !hub_.has_stream() && service_->open_generations() == 0; };
+  const auto flushed = [this] { return !hub_.has_stream() && service_->open_calls() == 0; };
   const auto flush_bound = steady_now() + kFlushBound;
   while (!flushed() && steady_now() < flush_bound) pause();
   return status;
