@@ -1,7 +1,7 @@
 #include "worker/engine/llama_sampler.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <limits>
@@ -102,7 +102,9 @@ Result<SampledToken> LlamaSampler::choose(std::span<float> logits,
   } catch (const std::exception& problem) {
     failed_ = true;
     undo_changes(logits);
-    return fail(Reason::kInternal, std::string("The sampler failed: ") + problem.what());
+    const auto why = std::string("The sampler failed: ") + problem.what();
+    // What libllama throws here, it throws at texts that do not fit the grammar.
+    return fail(grammar_ ? Reason::kInvalidArgument : Reason::kInternal, why);
   }
   SampledToken chosen;
   chosen.token = *token;
@@ -222,8 +224,8 @@ void LlamaSampler::fill_top(std::span<const float> logits, std::size_t count,
 }
 
 // The candidates that the grammar allows, the likeliest first where it returns true. Where only the
-// likeliest of them are wanted, it asks about ever more of the likeliest until it has these: the
-// grammar takes far longer than anything else here.
+// likeliest of them are wanted, it asks about some of the likeliest first, and about all only where
+// too few of those are allowed: the grammar takes far longer than anything else here.
 bool LlamaSampler::fill_allowed(std::span<const float> logits,
                                 std::vector<llama_token_data>& scratch) {
   const auto remove_refused = [&] {
@@ -231,20 +233,25 @@ bool LlamaSampler::fill_allowed(std::span<const float> logits,
     std::erase_if(scratch, [](const auto& candidate) { return candidate.logit == kBanned; });
   };
   const auto wanted = choice_ ? top_k_ : std::size_t{1};
-  if (wanted == 0) {
-    fill(logits, scratch);
+  constexpr std::array<std::size_t, 2> kSome = {256, 4096};
+  for (const auto some : kSome) {
+    if (wanted == 0 || wanted >= some || some >= logits.size()) continue;
+    fill_top(logits, some, scratch);
     remove_refused();
-    return false;
+    if (scratch.size() < wanted) continue;
+    scratch.resize(wanted);
+    return true;
   }
-  constexpr std::size_t kFirst = 128;
-  constexpr std::size_t kFactor = 8;
-  for (auto asked = std::max(kFirst, 2 * wanted);; asked *= kFactor) {
-    fill_top(logits, asked, scratch);
-    const bool all = scratch.size() < asked;
-    remove_refused();
-    if (scratch.size() >= wanted || all) break;
-  }
-  scratch.resize(std::min(scratch.size(), wanted));
+  fill(logits, scratch);
+  remove_refused();
+  if (wanted == 0) return false;
+  const auto kept = std::min(wanted, scratch.size());
+  std::partial_sort(scratch.begin(), scratch.begin() + static_cast<std::ptrdiff_t>(kept),
+                    scratch.end(), [](const auto& left, const auto& right) {
+                      return left.logit != right.logit ? left.logit > right.logit
+                                                       : left.id < right.id;
+                    });
+  scratch.resize(kept);
   return true;
 }
 

@@ -132,6 +132,54 @@ INSTANTIATE_TEST_SUITE_P(
              }}),
     [](const auto& test) { return test.param.name; });
 
+// With a grammar as llama-server does it: the drawn token is checked, and only where it is refused
+// all candidates are, with a second draw.
+TEST(LlamaSampler, DrawsOnceMoreWhereTheGrammarRefuses) {
+  constexpr const char* kGrammar = "root ::= [a-m] ([n-z] [a-m])* \".\"";
+  for (const std::uint32_t top_k : {0U, 1U, 40U, 300U, 5000U}) {
+    SamplingSettings settings;
+    settings.seed = 5;
+    settings.top_k = top_k;
+    settings.temperature = 3;
+    settings.min_p = 0;
+    const auto chain = reference(settings);
+    const SamplerPointer grammar(llama_sampler_init_grammar(model().get(), kGrammar, "root"));
+    settings.grammar = kGrammar;
+    auto made = LlamaSampler::make(model().get(), settings, 2048);
+    ASSERT_TRUE(made) << made.error().message;
+    std::mt19937 random(6);
+    std::vector<llama_token_data> scratch;
+    std::vector<llama_token_data> all(kSize);
+    for (int step = 0; step < 60; ++step) {
+      auto logits = outputs(random);
+      const auto fill = [&] {
+        for (std::size_t i = 0; i < kSize; ++i) {
+          all[i] = llama_token_data{static_cast<TokenId>(i), logits[i], 0};
+        }
+        return llama_token_data_array{all.data(), all.size(), -1, false};
+      };
+      auto array = fill();
+      llama_sampler_apply(chain.get(), &array);
+      auto expected = array.data[array.selected].id;
+      llama_token_data one{expected, 1, 0};
+      llama_token_data_array single{&one, 1, -1, false};
+      llama_sampler_apply(grammar.get(), &single);
+      if (std::isinf(one.logit)) {
+        array = fill();
+        llama_sampler_apply(grammar.get(), &array);
+        llama_sampler_apply(chain.get(), &array);
+        expected = array.data[array.selected].id;
+      }
+      const auto chosen = static_cast<LlamaSampler&>(**made).choose(logits, scratch);
+      ASSERT_TRUE(chosen) << chosen.error().message;
+      ASSERT_EQ(chosen->token, expected) << "top_k " << top_k << ", step " << step;
+      if (llama_vocab_is_eog(model().get(), expected)) break;
+      llama_sampler_accept(grammar.get(), expected);
+      llama_sampler_accept(chain.get(), expected);
+    }
+  }
+}
+
 TEST(LlamaSampler, BrokenOutputsAreAnError) {
   for (const float broken :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
