@@ -164,7 +164,7 @@ class Engine {
 // --- loading
 
 struct EngineSettings {
-  std::string model_path;
+  std::string model_path = {};
   std::uint32_t context = 0;  // tokens of the pool that the sequences share, and of the longest
                               // one; 0: as the model was trained, up to 32768
   std::uint32_t sequences = 1;
@@ -173,14 +173,15 @@ struct EngineSettings {
   std::string kv_type = "f16";
   std::string flash_attention = "auto";  // auto | on | off
   Purpose purpose = Purpose::kGenerate;  // a model that can only embed does so in any case
-  std::string pooling;  // mean | cls | last; empty: as the file says, else what suits the model
+  // mean | cls | last; empty: as the file says, else what suits the model.
+  std::string pooling = {};
   // Where the layers go. No devices: the processor, and no backend but the processor's is loaded.
-  std::vector<std::string> devices;            // ggml's names, e.g. CUDA0
-  std::optional<std::uint32_t> device_layers;  // nothing: all
-  std::vector<float> device_split;             // share of each device; empty: by free memory
-  std::string draft_path;                      // empty: none
+  std::vector<std::string> devices = {};            // ggml's names, e.g. CUDA0
+  std::optional<std::uint32_t> device_layers = {};  // nothing: all
+  std::vector<float> device_split = {};             // share of each device; empty: by free memory
+  std::string draft_path = {};                      // empty: none
   std::uint32_t draft_tokens = 8;
-  std::vector<std::pair<std::string, float>> adapters;  // path, scale
+  std::vector<std::pair<std::string, float>> adapters = {};  // path, scale
 };
 
 struct LoadProgress {

@@ -37,15 +37,14 @@ std::uint32_t LlamaEngine::window_for(const EngineSettings& settings) const {
   auto window = settings.context;
   if (window == 0) window = std::min(trained, embeds ? kAutoEmbedMax : kAutoContextMax);
   if (embeds) window = std::min(window, kEmbedMax);
-  // An encoder has a table of positions, past whose end libllama aborts the process.
-  return kind_.causal ? window : std::min(window, trained);
+  return kind_.fixed_window ? std::min(window, trained) : window;
 }
 
 bool LlamaEngine::make_context(const EngineSettings& settings) {
   if (!make_context_once(settings)) return false;
   if (kind_.purpose == Purpose::kEmbed || llama_get_memory(context_.get()) != nullptr) return true;
   // Without memory it can only embed, although its file does not say so.
-  kind_ = ModelKind{Purpose::kEmbed, LLAMA_POOLING_TYPE_MEAN, false};
+  kind_ = ModelKind{Purpose::kEmbed, LLAMA_POOLING_TYPE_MEAN, false, true};
   return make_context_once(settings);
 }
 
@@ -58,8 +57,12 @@ bool LlamaEngine::make_context_once(const EngineSettings& settings) {
   if (kind_.purpose == Purpose::kEmbed) {
     parameters.embeddings = true;
     parameters.pooling_type = kind_.pooling;
-    parameters.n_batch = window;
-    parameters.n_ubatch = window;
+    // libllama reserves its graph for equally long sequences, and aborts the process where a
+    // micro-batch does not divide into them.
+    parameters.n_ubatch =
+        (window + settings.sequences - 1) / settings.sequences * settings.sequences;
+    parameters.n_batch = parameters.n_ubatch;
+    parameters.n_ctx = parameters.n_ubatch;
   } else {
     // One token of each sequence is asked for, and one behind each draft token.
     const auto outputs = 1 + (settings.draft_path.empty() ? 0 : settings.draft_tokens);

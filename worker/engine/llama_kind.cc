@@ -1,5 +1,6 @@
 #include "worker/engine/llama_kind.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <memory>
@@ -16,6 +17,9 @@ constexpr std::array<std::pair<PoolingType, std::string_view>, 4> kPoolings = {{
     {LLAMA_POOLING_TYPE_LAST, "last"},
     {LLAMA_POOLING_TYPE_RANK, "rank"},
 }};
+
+// Decoders with learned positions, as libllama knows them.
+constexpr std::array<std::string_view, 2> kPositionTables = {"gpt2", "starcoder"};
 
 PoolingType pooling_from_name(std::string_view name) {
   for (const auto& [type, known] : kPoolings) {
@@ -67,6 +71,8 @@ tl::expected<ModelKind, LoadFailure> kind_of(const llama_model* model,
   }
   ModelKind kind;
   kind.causal = decodes && metadata(model, architecture + ".attention.causal") != "false";
+  kind.fixed_window = !kind.causal || std::find(kPositionTables.begin(), kPositionTables.end(),
+                                                architecture) != kPositionTables.end();
   const bool embeds =
       settings.purpose == Purpose::kEmbed || !kind.causal || in_file != LLAMA_POOLING_TYPE_NONE;
   if (!embeds) return kind;

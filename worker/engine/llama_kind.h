@@ -17,9 +17,11 @@ using PoolingType = enum llama_pooling_type;
 struct ModelKind {
   Purpose purpose = Purpose::kGenerate;
   PoolingType pooling = LLAMA_POOLING_TYPE_NONE;  // not none where it embeds
-  // Whether it reads a text from left to right; else all at once, and no more than it was trained
-  // for.
+  // Whether it reads a text from left to right; else all at once.
   bool causal = true;
+  // Whether it has a table of positions, past whose end libllama aborts the process: it must read
+  // no more than it was trained for.
+  bool fixed_window = false;
 };
 
 // A model embeds where the settings say so, and where it can do nothing else: an encoder, or a file
