@@ -31,7 +31,7 @@ constexpr std::array kJsonRules = {
     JsonRule{"json-integer", R"("-"? json-whole)", {"json-whole"}},
     JsonRule{"json-fraction", R"("." [0-9]{1,20})", {}},
     JsonRule{"json-number",
-             R"("-"? json-whole json-fraction? ([Ee] [+\x2D]? [0-9]{1,3})?)",
+             R"("-"? json-whole json-fraction? ([Ee] [+\x2D]? "1"? [0-9]{1,2})?)",
              {"json-whole", "json-fraction"}},
     JsonRule{"json-boolean", R"("true" | "false")", {}},
     JsonRule{"json-null", R"("null")", {}},

@@ -60,6 +60,55 @@ std::string text_of(const std::vector<Way>& ways) {
   return text;
 }
 
+// For every node: how many characters of an escape are still to come; kEscape where its kind is.
+constexpr int kEscape = 5;
+
+std::vector<int> escape_characters_pending(const std::vector<Node>& nodes) {
+  std::vector<int> pending(nodes.size(), 0);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const auto& [code_point, child] : nodes[i].children) {
+      if (pending[i] == kEscape) {
+        pending[child] = code_point == 'u' ? 4 : 0;
+      } else if (pending[i] > 0) {
+        pending[child] = pending[i] - 1;
+      } else {
+        pending[child] = code_point == '\\' ? kEscape : 0;
+      }
+    }
+  }
+  return pending;
+}
+
+// What may follow a beginning of names, so that no name comes of it.
+std::string other_ways(const Node& node, int pending, const std::vector<std::string>& rules,
+                       RuleBook& book) {
+  std::string body = node.ends || pending > 0 ? "" : "\"\"";
+  const auto add = [&body](const std::string& way) { body += (body.empty() ? "" : " | ") + way; };
+  CodePointSet used;
+  for (const auto& [code_point, child] : node.children) {
+    CodePointSet one;
+    one.add(code_point, code_point);
+    used.add(one);
+    add(gbnf_class(one) + " " + rules[child]);
+  }
+  const auto any = book.json("json-char") + "*";
+  CodePointSet escapes;  // the only spelling of what they stand for, other than \u
+  for (const char c : std::string_view("\"\\bfnrt")) {
+    escapes.add(static_cast<unsigned char>(c), static_cast<unsigned char>(c));
+  }
+  if (pending == kEscape) {
+    const auto rest = escapes.without(used);
+    if (!rest.ranges().empty()) add(gbnf_class(rest) + " " + any);
+  } else if (pending == 0) {
+    if (!used.contains('\\')) add(R"("\\" )" + gbnf_class(escapes) + " " + any);
+    used.add(0, 0x1F);
+    used.add('"', '"');
+    used.add('\\', '\\');
+    add(gbnf_class(used.complement()) + " " + any);
+  }
+  return body;
+}
+
 std::string sole(std::vector<std::string> texts) {
   std::string text;
   for (const auto& one : texts) text += (text.empty() ? "" : " | ") + gbnf_literal(one);
@@ -94,32 +143,16 @@ std::string one_of_texts(std::vector<std::string> texts, std::string_view hint, 
 std::string string_other_than(const std::vector<std::string>& names, RuleBook& book) {
   if (names.empty()) return book.json("json-string");
   std::vector<std::string> escaped;
-  bool has_escapes = false;
   for (const auto& name : names) {
     const auto quoted = boost::json::serialize(boost::json::string_view(name.data(), name.size()));
     escaped.push_back(quoted.substr(1, quoted.size() - 2));
-    has_escapes = has_escapes || escaped.back().find('\\') != std::string::npos;
   }
   std::sort(escaped.begin(), escaped.end());
   const auto nodes = make_tree(escaped);
-  const auto any = book.json("json-char") + "*";
+  const auto pending = escape_characters_pending(nodes);
   std::vector<std::string> rules(nodes.size());
   for (std::size_t i = nodes.size(); i-- > 0;) {
-    std::string body = nodes[i].ends ? "" : "\"\"";
-    const auto add = [&body](const std::string& way) { body += (body.empty() ? "" : " | ") + way; };
-    CodePointSet others;
-    others.add(0, 0x1F);
-    others.add('"', '"');
-    others.add('\\', '\\');
-    for (const auto& [code_point, child] : nodes[i].children) {
-      others.add(code_point, code_point);
-      CodePointSet one;
-      one.add(code_point, code_point);
-      add(gbnf_class(one) + " " + rules[child]);
-    }
-    add(gbnf_class(others.complement()) + " " + any);
-    if (!has_escapes) add(R"("\\" ["\\bfnrt] )" + any);
-    rules[i] = book.share("key", body);
+    rules[i] = book.share("key", other_ways(nodes[i], pending[i], rules, book));
   }
   return R"("\"" )" + rules.front() + R"( "\"")";
 }

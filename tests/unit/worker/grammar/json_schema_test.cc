@@ -106,7 +106,15 @@ TEST(JsonSchema, AdditionalProperties) {
   expect_samples(R"({"type":"object","required":["k"]})",
                  {{R"({"k":[1]})", true}, {R"({"k":1,"other":{}})", true}, {"{}", false}});
   expect_samples(R"({"type":"object","properties":{"q\"/":{}},"additionalProperties":true})",
-                 {{R"({"q\"/":1,"q":2})", true}, {R"({"q\"":1})", true}});
+                 {{R"({"q\"/":1,"q":2})", true},
+                  {R"({"q\"":1})", true},
+                  {R"({"q\\":1,"q\n":2,"\\":3})", true},
+                  {R"({"q\":1})", false},
+                  {R"({"q\u0022/":1})", false},
+                  {R"({"q":1,"q\"/":2})", false}});
+  expect_samples(
+      R"({"properties":{"\u0001":{}},"additionalProperties":{"type":"null"}})",
+      {{R"({"\u0001":1})", true}, {R"({"\u00":null})", false}, {R"({"\n":null})", true}});
   expect_samples(R"({"type":"object","additionalProperties":false})",
                  {{"{}", true}, {R"({"a":1})", false}});
 }
