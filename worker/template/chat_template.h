@@ -1,25 +1,31 @@
 #pragma once
 
+#include <cstddef>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "common/result.h"
+#include "worker/engine/prompt_part.h"
+#include "worker/template/chat_request.h"
+#include "worker/template/control_texts.h"
+#include "worker/template/flat_conversation.h"
 
 namespace berth::worker {
 
-// A model's chat template (Jinja, by minja): messages in, the prompt's text out. Parsing costs
-// about a millisecond; a parsed template is used by one thread at a time. Templates come from model
-// files and messages from clients: neither is trusted, and no exception leaves this class. What it
-// does not bound is the time and memory of a hostile template, nor how deep its macros call each
-// other; that is why rendering has a thread of its own. Calls need a large stack (kStackBytes).
+// A model's chat template (Jinja, by minja): messages in, the prompt's text out. Templates come
+// from model files and messages from clients: neither is trusted, and no exception leaves this
+// class. What it does not bound is the time and memory of a hostile template, nor how deep its
+// macros call each other; that is why templates are rendered in a process of their own, with limits
+// (TemplateProcess). A parsed template is used by one thread at a time. Calls need a large stack
+// (kStackBytes).
 class ChatTemplate {
  public:
   static constexpr std::size_t kStackBytes = std::size_t{64} << 20U;
-  static constexpr std::size_t kMaxInputBytes = std::size_t{16} << 20U;
-  static constexpr std::size_t kMaxElements = 10000;  // messages, tools
   static constexpr std::size_t kMaxOutputBytes = std::size_t{16} << 20U;
-  static constexpr int kMaxDepth = 64;  // of arrays and objects within messages and tools
 
   // `bos` and `eos` are the texts of the model's tokens, empty where it has none.
   // Errors: kTemplateFailed with what the parser says, or which of TemplateBounds is passed.
@@ -30,18 +36,29 @@ class ChatTemplate {
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
   ~ChatTemplate();
 
-  // `messages_json`: an array of objects with a role and a content, as OpenAI's; content may be an
-  // array of text parts, or null beside tool calls. `tools_json`: an array, or empty.
+  // The prompt: one part, or several where texts of clients contain one of `control`; `now` is the
+  // time that the template is told.
   // Errors: kInvalidArgument, says which message is wrong and how; kTemplateFailed, with what the
   // template says.
-  [[nodiscard]] Result<std::string> render(std::string_view messages_json,
-                                           std::string_view tools_json,
-                                           bool add_generation_prompt) const;
+  Result<std::vector<PromptPart>> render(const ChatRequest& request, const ControlTexts& control,
+                                         std::time_t now);
+
+  // The same as one text, without control texts.
+  Result<std::string> render(std::string_view messages_json, std::string_view tools_json,
+                             bool add_generation_prompt);
+
+  // The request as the template gets it, as JSON: an object with messages, tools, variables and
+  // add_generation_prompt. For tests, which give it to another renderer.
+  Result<std::string> adapted(const ChatRequest& request);
 
  private:
   struct Impl;
   explicit ChatTemplate(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// The messages of a request as texts, and the marks in them; tools are described in the system
+// message. For a template of libllama's. Errors: kInvalidArgument.
+Result<FlatConversation> flatten(const ChatRequest& request, const ControlTexts& control);
 
 }  // namespace berth::worker

@@ -19,9 +19,11 @@ struct TemplateBounds {
   static constexpr std::size_t kRunBytes = std::size_t{16} << 10U;
 };
 
-// The template as it may be given to minja: it renders the same, its comments are empty. One pass,
-// any thread.
-// Errors: kTemplateFailed, says which bound is passed and at which byte, or what is not closed.
+// The template as it is given to minja, whose own handling of white space is to be off. One pass,
+// any thread. What Jinja's lexer does with a template's text is done here, as Jinja does it with
+// trim_blocks and lstrip_blocks (which is how models' templates are meant): line ends, `-` and `+`
+// in tags, comments, raw blocks and the escapes of strings. Errors: kTemplateFailed, says which
+// bound is passed and at which byte, or what is not closed.
 Result<std::string> guard_template(std::string_view source);
 
 }  // namespace berth::worker

@@ -5,33 +5,20 @@
 
 #include <string>
 
-#include "worker/template/chat_template.h"
+#include "tests/unit/worker/template/rendering.h"
 
 namespace berth::worker {
 namespace {
 
 using testing::HasSubstr;
 
-std::string guarded(std::string_view source) {
-  const auto text = guard_template(source);
-  EXPECT_TRUE(text.has_value()) << text.error().message;
-  return text.value_or("");
-}
-
-// Why a template is refused; also by ChatTemplate.
+// Why a template is refused.
 std::string refused(const std::string& source) {
-  const auto parsed = ChatTemplate::parse(source, "", "");
-  EXPECT_FALSE(parsed.has_value());
-  if (parsed) return "";
-  EXPECT_EQ(parsed.error().reason, Reason::kTemplateFailed);
-  return parsed.error().message;
-}
-
-std::string rendered(const std::string& source) {
-  const auto parsed = ChatTemplate::parse(source, "", "");
-  EXPECT_TRUE(parsed.has_value()) << parsed.error().message;
-  if (!parsed) return "";
-  return parsed->render(R"([{"role":"user","content":"x"}])", "", true).value_or("failed");
+  const auto result = ChatTemplate::parse(source, "", "");
+  EXPECT_FALSE(result.has_value());
+  if (result) return "";
+  EXPECT_EQ(result.error().reason, Reason::kTemplateFailed);
+  return result.error().message;
 }
 
 std::string repeat(std::string_view text, int times) {
@@ -40,25 +27,54 @@ std::string repeat(std::string_view text, int times) {
   return repeated;
 }
 
-TEST(TemplateGuard, LeavesATemplateAsItIs) {
-  constexpr std::string_view kSource =
-      "{%- for m in messages -%}\n{{ {'a': {'b': '}}'}}['a'] }} { # \"{{ \"%}\" }}{% endfor %}";
-  EXPECT_EQ(guarded(kSource), kSource);
-}
-
-TEST(TemplateGuard, EmptiesCommentsAndKeepsTheirSpaceControl) {
-  EXPECT_EQ(guarded("a {# {{ ' ( #} b"), "a {# #} b");
-  EXPECT_EQ(guarded("a {#- x -#} b"), "a {#- -#} b");
-  EXPECT_EQ(guarded("{#-#}{##}{#--#}{#}#}"), "{#- #}{# #}{#- -#}{# #}");
+TEST(TemplateGuard, CommentsPrintNothing) {
+  EXPECT_EQ(rendered("a {# {{ ' ( #} b"), "a  b");
   EXPECT_EQ(rendered("a {#- x -#} b"), "ab");
   EXPECT_EQ(rendered("a {# x -#} b"), "a b");
   EXPECT_EQ(rendered("a\n  {# x #}\nb"), "a\nb");
+  EXPECT_EQ(rendered("a\n  {#+ x +#}\nb"), "a\n  \nb");
+  EXPECT_EQ(rendered("{#-#}{##}{#--#}."), ".");
 }
 
 TEST(TemplateGuard, LooksNotForCommentsInLiterals) {
   EXPECT_EQ(rendered("{{ '{# no #}' }}{% set a = \"it's {#\" %}{{ a }}{# yes #}"),
             "{# no #}it's {#");
   EXPECT_EQ(rendered(R"({{ 'a\'{#' }}|{{ '\\' }}{# yes #}|)"), R"(a'{#|\|)");
+}
+
+TEST(TemplateGuard, BlocksTakeTheirLine) {
+  EXPECT_EQ(rendered("a\n  {% if 1 %}\n  b\n  {% endif %}\nc"), "a\n  b\nc");
+  EXPECT_EQ(rendered("{% if 1 %}\n   {% set a = 1 %}\nb{% endif %}"), "b");
+  EXPECT_EQ(rendered("a {% if 1 %} b {% endif %} c"), "a  b  c");
+  EXPECT_EQ(rendered("a\n  {%+ if 1 %}\n  b{% endif +%}\nc"), "a\n    b\nc");
+  EXPECT_EQ(rendered("a  {%- if 1 -%}  b  {%- endif -%}  c"), "abc");
+}
+
+// minja takes the indent of expressions, too; Jinja does not.
+TEST(TemplateGuard, ExpressionsKeepTheirIndentAndLineEnd) {
+  EXPECT_EQ(rendered("a\n  {{ 1 }}\nb"), "a\n  1\nb");
+  EXPECT_EQ(rendered("a\n  {{- 1 -}}\nb"), "a1b");
+}
+
+TEST(TemplateGuard, LineEndsAreLineFeeds) {
+  EXPECT_EQ(rendered("a\r\nb\rc\r\n"), "a\nb\nc");
+  EXPECT_EQ(rendered("a\n\n"), "a\n");
+}
+
+TEST(TemplateGuard, RawBlocksAreText) {
+  EXPECT_EQ(rendered("{% raw %}{{ a }}{# b #}{% if %}{% endraw %}!"), "{{ a }}{# b #}{% if %}!");
+  EXPECT_EQ(rendered("a {%- raw -%} {{ {%- endraw -%} b"), "a{{b");
+  EXPECT_THAT(refused("a{% raw %}"), HasSubstr("raw block without end at byte 1"));
+}
+
+TEST(TemplateGuard, BracesBesideTagsStayText) {
+  EXPECT_EQ(rendered("{ {{- 1 }}"), "{1");
+}
+
+TEST(TemplateGuard, KnowsUndefined) {
+  EXPECT_EQ(rendered("{{ nothing is undefined }} {{ messages is not undefined }}"), "True True");
+  EXPECT_EQ(rendered("{{ 'is undefined' }}{% set this_undefined = 1 %}{{ this_undefined }}"),
+            "is undefined1");
 }
 
 TEST(TemplateGuard, LongCommentsAreHarmless) {
@@ -80,7 +96,7 @@ TEST(TemplateGuard, RefusesDeepNesting) {
 TEST(TemplateGuard, RefusesLongTagsAndRuns) {
   EXPECT_THAT(refused("{{ 1" + repeat("+1", 50000) + " }}"), HasSubstr("16384 bytes at byte 0"));
   EXPECT_THAT(refused("{% if a" + repeat(" ", 200000) + "%}"), HasSubstr("16384 bytes at byte 0"));
-  EXPECT_THAT(refused("a" + repeat(" ", 200000) + "{%- if 1 %}"), HasSubstr("in a row"));
+  EXPECT_THAT(refused("a" + repeat(" ", 200000) + "{% if 1 %}"), HasSubstr("in a row"));
   EXPECT_EQ(rendered(repeat("word, word. ", 3000)).size(), 36000U);
 }
 
@@ -91,6 +107,10 @@ TEST(TemplateGuard, RefusesACommentWithinATag) {
 
 TEST(TemplateGuard, RefusesALongTemplate) {
   EXPECT_THAT(refused(repeat("x.", 131073)), HasSubstr("262146 bytes; at most 262144"));
+}
+
+TEST(TemplateGuard, RefusesAStringWithoutEnd) {
+  EXPECT_THAT(refused("a{{ 'b }}"), HasSubstr("string without end at byte 4"));
 }
 
 }  // namespace

@@ -1,0 +1,119 @@
+#include "worker/template/template_renderer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <fstream>
+#include <string>
+#include <utility>
+
+namespace berth::worker {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::string_view kHello = R"([{"role":"user","content":"x"}])";
+
+TemplateRenderer::Setup setup(std::string source) {
+  TemplateRenderer::Setup made;
+  made.program = BERTH_TEMPLATE;
+  made.chat_template.source = std::move(source);
+  made.chat_template.control_texts = {"<s>"};
+  return made;
+}
+
+std::string shown(const Result<std::vector<PromptPart>>& parts) {
+  if (!parts)
+    return std::string(reason_info(parts.error().reason).name) + ": " + parts.error().message;
+  std::string text;
+  for (const auto& part : *parts) text += part.literal ? "[" + part.text + "]" : part.text;
+  return text;
+}
+
+std::string rendered(TemplateRenderer& renderer, std::string_view messages = kHello) {
+  return shown(renderer.render({messages, {}, {}, true}));
+}
+
+TEST(TemplateRenderer, L26_RendersInItsOwnProcess) {
+  TemplateRenderer renderer(setup("{{ messages[0].content }}!"));
+  EXPECT_EQ(renderer.pid(), -1) << "starts on first use";
+  EXPECT_EQ(rendered(renderer), "x!");
+  const auto pid = renderer.pid();
+  EXPECT_GT(pid, 0);
+  EXPECT_EQ(rendered(renderer, R"([{"role":"user","content":"a<s>b"}])"), "a[<s>]b!");
+  EXPECT_EQ(renderer.pid(), pid) << "one process for all requests";
+}
+
+TEST(TemplateRenderer, L26_WarmUpWaitsForNothing) {
+  TemplateRenderer renderer(setup("{{ messages[0].content }}!"));
+  renderer.warm_up();
+  const auto pid = renderer.pid();
+  EXPECT_GT(pid, 0);
+  EXPECT_EQ(rendered(renderer), "x!");
+  EXPECT_EQ(renderer.pid(), pid);
+}
+
+// What macros within loops hold is never freed; a process that has kept much is replaced in time.
+TEST(TemplateRenderer, L26_LeaksEndNoRequest) {
+  TemplateRenderer renderer(
+      setup("{% for a in [1] %}{% set big = ('x' * 100000) | replace('x', 'y' * 40) %}{% macro m() "
+            "%}{{ big }}{% endmacro %}"
+            "{% endfor %}{{ messages[0].content }}"));
+  for (int i = 0; i < 150; ++i) ASSERT_EQ(rendered(renderer), "x") << i;
+}
+
+TEST(TemplateRenderer, PassesErrorsOn) {
+  TemplateRenderer renderer(setup("{{ raise_exception('no') }}"));
+  EXPECT_THAT(rendered(renderer),
+              HasSubstr("template_failed: The model's chat template failed: no"));
+  EXPECT_THAT(rendered(renderer, "[]"), HasSubstr("invalid_argument: "));
+  const auto error = renderer.render({"[]", {}, {}, true});
+  ASSERT_FALSE(error.has_value());
+  EXPECT_EQ(error.error().extras->param, "chat.messages_json");
+}
+
+TEST(TemplateRenderer, SaysWhyATemplateCannotBeUsed) {
+  TemplateRenderer renderer(setup("{% if %}"));
+  EXPECT_THAT(rendered(renderer), HasSubstr("template_failed: "));
+  EXPECT_THAT(rendered(renderer), HasSubstr("template_failed: "));
+}
+
+TEST(TemplateRenderer, SaysThatTheProgramIsMissing) {
+  auto made = setup("x");
+  made.program = "/nowhere/berth-template";
+  TemplateRenderer renderer(std::move(made));
+  renderer.warm_up();
+  EXPECT_THAT(rendered(renderer), HasSubstr("internal: The program that renders chat templates"));
+  EXPECT_THAT(rendered(renderer), HasSubstr("/nowhere/berth-template: No such file"));
+}
+
+TEST(TemplateRenderer, UsesABuiltInTemplateByName) {
+  auto made = setup("chatml");
+  made.named = true;
+  made.builtin = [](const std::string& name, std::span<const FlatMessage> messages,
+                    bool add) -> Result<std::string> {
+    return name + ":" + messages[0].role + "=" + messages[0].content + (add ? "+" : "-");
+  };
+  TemplateRenderer renderer(std::move(made));
+  EXPECT_EQ(rendered(renderer, R"([{"role":"user","content":"a<s>"}])"), "chatml:user=a[<s>]+");
+}
+
+TEST(TemplateRenderer, FallsBackToABuiltInTemplate) {
+  auto made = setup("{% if %}");
+  made.builtin = [](const std::string& source, std::span<const FlatMessage> messages,
+                    bool /*add*/) -> Result<std::string> { return source + messages[0].content; };
+  TemplateRenderer renderer(std::move(made));
+  EXPECT_EQ(rendered(renderer), "{% if %}x");
+
+  made = setup("{% if %}");
+  made.builtin = [](const auto&...) -> Result<std::string> {
+    return fail(Reason::kTemplateFailed, "there is none");
+  };
+  TemplateRenderer without(std::move(made));
+  EXPECT_THAT(rendered(without), HasSubstr("The model's chat template failed: "))
+      << "what is wrong with the model's own says more";
+}
+
+}  // namespace
+}  // namespace berth::worker

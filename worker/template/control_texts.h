@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.h"
+#include "worker/engine/prompt_part.h"
+
+namespace berth::worker {
+
+// Two texts of digits that mark where a client's text has the text of a control token. Digits,
+// because templates quote, trim and change the case of what they print. Random, so that no client
+// can write them.
+struct Marks {
+  std::string begin;
+  std::string end;
+
+  static Result<Marks> random();
+};
+
+// The texts of a vocabulary's control tokens, as found in texts of clients. There such a text must
+// stay a text: a "<|im_end|>" that somebody typed ends no message. So it is marked before the
+// template renders, and what comes out is cut at the marks. Immutable; any thread.
+class ControlTexts {
+ public:
+  explicit ControlTexts(std::vector<std::string> texts);
+
+  [[nodiscard]] bool empty() const { return texts_.empty(); }
+
+  // Puts marks around every run of control texts. Returns how many runs there were.
+  std::size_t mark(std::string& text, const Marks& marks) const;
+  [[nodiscard]] bool occurs_in(std::string_view text) const;
+
+  // Cuts a rendered text at its marks. What stands between a begin and the next mark is literal
+  // where that is an end and a run of control texts is all that stands there; all other marks (that
+  // a template has torn apart, or whose text it has changed) are just dropped. At least one part.
+  [[nodiscard]] std::vector<PromptPart> split(std::string_view text, const Marks& marks) const;
+
+ private:
+  // Bytes of the longest control text that begins at `position`; 0: none does.
+  [[nodiscard]] std::size_t match(std::string_view text, std::size_t position) const;
+  // Bytes of all control texts that follow each other from `position`.
+  [[nodiscard]] std::size_t run(std::string_view text, std::size_t position) const;
+
+  std::vector<std::string> texts_;  // sorted
+};
+
+}  // namespace berth::worker

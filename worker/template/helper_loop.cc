@@ -1,0 +1,97 @@
+#include "worker/template/helper_loop.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <ctime>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "worker/template/chat_template.h"
+#include "worker/template/frames.h"
+#include "worker/template/helper_limits.h"
+
+namespace berth::worker {
+namespace {
+
+constexpr std::size_t kMostKept = std::size_t{128} << 20U;
+
+bool read_all(int fd, char* bytes, std::size_t size) {
+  while (size > 0) {
+    const auto got = ::read(fd, bytes, size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    bytes += got;
+    size -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto put = ::write(fd, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return true;
+}
+
+class Helper {
+ public:
+  TemplateAnswer answer(const TemplateCall& call) {
+    return std::visit([this](const auto& one) { return on(one); }, call);
+  }
+
+ private:
+  TemplateAnswer on(const TemplateSetup& setup) {
+    control_ = ControlTexts(setup.control_texts);
+    if (setup.source.empty()) return SetupDone{};  // only to flatten
+    auto parsed = ChatTemplate::parse(setup.source, setup.bos, setup.eos);
+    if (!parsed) return parsed.error();
+    template_.emplace(std::move(*parsed));
+    return SetupDone{};
+  }
+  TemplateAnswer on(const RenderCall& call) {
+    if (!template_) return Error(Reason::kInternal, "There is no template.");
+    auto parts = template_->render(call.request, control_, std::time(nullptr));
+    if (!parts) return parts.error();
+    return std::move(*parts);
+  }
+  TemplateAnswer on(const FlattenCall& call) {
+    auto flat = flatten(call.request, control_);
+    if (!flat) return flat.error();
+    return std::move(*flat);
+  }
+
+  ControlTexts control_{{}};
+  std::optional<ChatTemplate> template_;
+};
+
+}  // namespace
+
+int serve_calls(int fd) {
+  Helper helper;
+  std::string header(FrameBounds::kHeader, '\0');
+  while (read_all(fd, header.data(), header.size())) {
+    const auto size = frame_size(header);
+    if (size > FrameBounds::kRequest) return HelperExit::kProtocol;
+    {
+      std::string body(size, '\0');
+      if (!read_all(fd, body.data(), size)) return 0;
+      const auto call = decode_call(body);
+      if (!call) return HelperExit::kProtocol;
+      if (!write_all(fd, encode_answer(helper.answer(*call)))) return 0;
+    }
+    const auto heap = ::mallinfo2();
+    if (heap.uordblks + heap.hblkhd > kMostKept) return 0;
+  }
+  return 0;
+}
+
+}  // namespace berth::worker

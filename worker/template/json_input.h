@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "common/result.h"
+
+namespace berth::worker {
+
+using Json = nlohmann::ordered_json;
+
+// Bounds of one JSON text from a client.
+struct JsonBounds {
+  static constexpr std::size_t kBytes = std::size_t{16} << 20U;
+  static constexpr std::size_t kElements = 10000;  // of the outermost array or object
+  static constexpr int kDepth = 64;                // of arrays and objects
+};
+
+// Parses an array or an object; `what` names it in messages ("The messages"). Deep nesting is
+// refused, because values are copied recursively later.
+// Errors: kInvalidArgument for `param`, says which bound is passed or why it is not valid.
+Result<Json> parse_array(std::string_view text, std::string_view param, std::string_view what);
+Result<Json> parse_object(std::string_view text, std::string_view param, std::string_view what);
+
+// An Error of a field of the request.
+tl::unexpected<Error> invalid_field(std::string_view param, std::string message);
+
+}  // namespace berth::worker

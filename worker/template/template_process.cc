@@ -1,0 +1,302 @@
+#include "worker/template/template_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <utility>
+#include <vector>
+
+#include "worker/template/frames.h"
+#include "worker/template/helper_limits.h"
+
+namespace berth::worker {
+namespace {
+
+using std::chrono::milliseconds;
+
+SteadyTime steady_time() {
+  return SteadyTime(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+constexpr auto kSlice = milliseconds(50);  // between two looks at whether it is still wanted
+constexpr auto kEndBound = milliseconds(1000);
+
+std::string errno_text(int error) {
+  std::array<char, 128> buffer{};
+  return ::strerror_r(error, buffer.data(), buffer.size());
+}
+
+// What the program may know of the worker's environment: the worker's own may lead to the libraries
+// of libllama, which this program must not load.
+std::vector<std::string> environment() {
+  std::vector<std::string> kept = {"LC_ALL=C"};
+  for (const char* const name : {"TZ", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment once threads run
+    if (const char* const value = std::getenv(name))
+      kept.push_back(std::string(name) + "=" + value);
+  }
+  return kept;
+}
+
+std::vector<char*> c_strings(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
+  for (auto& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// posix_spawn's two descriptions of a child, with their destructors.
+class SpawnPlan {
+ public:
+  SpawnPlan() {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawnattr_init(&attributes_);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+  ~SpawnPlan() {
+    ::posix_spawnattr_destroy(&attributes_);
+    ::posix_spawn_file_actions_destroy(&actions_);
+  }
+
+  // No blocked and no ignored signals, nothing open but the socket (and /dev/null until the program
+  // closes it).
+  void describe(int socket) {
+    ::posix_spawn_file_actions_adddup2(&actions_, socket, STDIN_FILENO);
+    ::posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    ::posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
+    sigset_t all;
+    sigset_t none;
+    sigfillset(&all);
+    sigemptyset(&none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  }
+
+  int spawn(pid_t& pid, const std::string& program, char* const* argv, char* const* environment) {
+    return ::posix_spawn(&pid, program.c_str(), &actions_, &attributes_, argv, environment);
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+tl::unexpected<Error> cannot_start(const std::string& program, const std::string& why) {
+  return fail(Reason::kInternal, "The program that renders chat templates cannot be started: " +
+                                     program + ": " + why + ". Install it beside berth-worker.");
+}
+
+}  // namespace
+
+Result<TemplateProcess> TemplateProcess::start(const std::string& program) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return cannot_start(program, "socketpair: " + errno_text(errno));
+  }
+  UniqueFd ours(ends[0]);
+  const UniqueFd theirs(ends[1]);
+  if (::fcntl(ours.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return cannot_start(program, "fcntl: " + errno_text(errno));
+  }
+  std::vector<std::string> arguments = {program, "--serve", std::to_string(::getpid())};
+  auto kept = environment();
+  const auto argv = c_strings(arguments);
+  const auto variables = c_strings(kept);
+  SpawnPlan plan;
+  plan.describe(theirs.get());
+  pid_t pid = -1;
+  if (const int problem = plan.spawn(pid, program, argv.data(), variables.data()); problem != 0) {
+    return cannot_start(program, errno_text(problem));
+  }
+  // Nobody else reaps it, so that the number is still its own.
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const int pidfd_error = errno;
+  TemplateProcess process(pid, std::move(pidfd), std::move(ours));
+  if (!process.pidfd_) return cannot_start(program, "pidfd_open: " + errno_text(pidfd_error));
+  return process;
+}
+
+TemplateProcess& TemplateProcess::operator=(TemplateProcess&& other) noexcept {
+  if (this == &other) return *this;
+  end();
+  pid_ = std::exchange(other.pid_, -1);
+  pidfd_ = std::move(other.pidfd_);
+  socket_ = std::move(other.socket_);
+  limits_ = other.limits_;
+  deadline_ = other.deadline_;
+  retired_ = other.retired_;
+  return *this;
+}
+
+bool TemplateProcess::ended() const {
+  if (pid_ < 0) return true;
+  pollfd process{pidfd_.get(), POLLIN, 0};
+  return ::poll(&process, 1, 0) > 0;
+}
+
+// The limit counts all that the process has used, so that one which has worked for long is not
+// ended for it: it is set anew for every call. Its hard limit stays, and the process itself cannot
+// change either.
+void TemplateProcess::allow_cpu(std::chrono::seconds seconds) const {
+  clockid_t clock{};
+  timespec used{};
+  if (::clock_getcpuclockid(pid_, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return;
+  rlimit limit{};
+  if (::prlimit(pid_, RLIMIT_CPU, nullptr, &limit) != 0) return;
+  const auto whole = static_cast<rlim_t>(used.tv_sec) + (used.tv_nsec > 0 ? 1 : 0);
+  limit.rlim_cur = std::min(whole + static_cast<rlim_t>(seconds.count()), limit.rlim_max);
+  ::prlimit(pid_, RLIMIT_CPU, &limit, nullptr);
+}
+
+TemplateProcess::Ready TemplateProcess::wait(short events, const Abandoned& abandoned) {
+  while (true) {
+    std::array<pollfd, 2> fds = {{{socket_.get(), events, 0}, {pidfd_.get(), POLLIN, 0}}};
+    const auto left = std::chrono::ceil<milliseconds>(deadline_ - steady_time());
+    const auto timeout = std::clamp(left, milliseconds(0), kSlice);
+    const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(timeout.count()));
+    if (ready < 0 && errno != EINTR) return Ready::kEnded;
+    // What it said before it ended is read first.
+    if (ready > 0 && (fds[0].revents & events) != 0) return Ready::kReady;
+    if (ready > 0) return Ready::kEnded;
+    if (abandoned && abandoned()) return Ready::kAbandoned;
+    if (left <= milliseconds(0)) return Ready::kLate;
+  }
+}
+
+Status TemplateProcess::send(std::string_view frame, const TemplateLimits& limits,
+                             const Abandoned& abandoned) {
+  limits_ = limits;
+  deadline_ = steady_time() + limits.wall;
+  allow_cpu(limits.cpu);
+  while (!frame.empty()) {
+    const auto put = ::send(socket_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
+    if (put > 0) {
+      frame.remove_prefix(static_cast<std::size_t>(put));
+      continue;
+    }
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0 && errno != EAGAIN) return fail(gone(Ready::kEnded));
+    if (const auto ready = wait(POLLOUT, abandoned); ready != Ready::kReady) {
+      return fail(gone(ready));
+    }
+  }
+  return {};
+}
+
+Status TemplateProcess::receive(char* bytes, std::size_t size, const Abandoned& abandoned) {
+  while (size > 0) {
+    const auto got = ::recv(socket_.get(), bytes, size, 0);
+    if (got > 0) {
+      bytes += got;
+      size -= static_cast<std::size_t>(got);
+      continue;
+    }
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0 || errno != EAGAIN) return fail(gone(Ready::kEnded));
+    if (const auto ready = wait(POLLIN, abandoned); ready != Ready::kReady) {
+      return fail(gone(ready));
+    }
+  }
+  return {};
+}
+
+Result<std::string> TemplateProcess::answer(const Abandoned& abandoned) {
+  std::array<char, FrameBounds::kHeader> header{};
+  if (auto got = receive(header.data(), header.size(), abandoned); !got) return fail(got.error());
+  const auto size = frame_size({header.data(), header.size()});
+  if (size > FrameBounds::kAnswer) {
+    end();
+    return fail(Reason::kTemplateFailed,
+                "The model's chat template made a prompt of more than 16 MiB.");
+  }
+  std::string body(size, '\0');
+  if (auto got = receive(body.data(), size, abandoned); !got) return fail(got.error());
+  return body;
+}
+
+Error TemplateProcess::gone(Ready why) {
+  switch (why) {
+    case Ready::kAbandoned:
+      end();
+      return {Reason::kDeadline, "Nobody waits for this prompt any more."};
+    case Ready::kLate:
+      end();
+      return {Reason::kTemplateFailed, "The model's chat template was not done within " +
+                                           std::to_string(limits_.wall.count()) +
+                                           " ms and was ended."};
+    case Ready::kReady:
+    case Ready::kEnded:
+      break;
+  }
+  return ended_error();
+}
+
+// Reaps it and says how it ended.
+Error TemplateProcess::ended_error() {
+  pollfd process{pidfd_.get(), POLLIN, 0};
+  ::poll(&process, 1, static_cast<int>(kEndBound.count()));
+  siginfo_t info{};
+  const int waited = ::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG);
+  if (waited == 0 && info.si_pid != 0) {
+    pid_ = -1;
+  } else {
+    end();
+  }
+  const auto failed = [](const std::string& how) {
+    return Error(Reason::kTemplateFailed, "The model's chat template " + how);
+  };
+  if (info.si_code == CLD_EXITED && info.si_status == HelperExit::kMemory) {
+    return failed("needs more than " + std::to_string(HelperLimits::kAddressSpace >> 20U) +
+                  " MiB of memory and was ended.");
+  }
+  if (info.si_code == CLD_EXITED && info.si_status == HelperExit::kStack) {
+    return failed("calls itself too deeply: its " + std::to_string(HelperLimits::kStack >> 20U) +
+                  " MiB of stack are full.");
+  }
+  if (info.si_code == CLD_KILLED && info.si_status == SIGXCPU) {
+    return failed("computed for more than " + std::to_string(limits_.cpu.count()) +
+                  " s and was ended.");
+  }
+  if (info.si_code == CLD_KILLED && info.si_status == SIGSYS) {
+    return failed("made its program do what it may not do; it was ended.");
+  }
+  if (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) {
+    const char* const name = ::sigabbrev_np(info.si_status);
+    return failed(std::string("crashed: its program was ended by SIG") +
+                  (name != nullptr ? name : "?") + ".");
+  }
+  retired_ = waited == 0 && info.si_code == CLD_EXITED && info.si_status == 0;
+  return failed("ended its program with status " + std::to_string(info.si_status) + ".");
+}
+
+void TemplateProcess::end() {
+  socket_.reset();
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);
+  pollfd process{pidfd_.get(), POLLIN, 0};
+  if (pidfd_) ::poll(&process, 1, static_cast<int>(kEndBound.count()));
+  siginfo_t info{};
+  ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG);
+  pid_ = -1;
+  pidfd_.reset();
+}
+
+}  // namespace berth::worker

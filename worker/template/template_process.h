@@ -1,0 +1,83 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/fd.h"
+#include "common/result.h"
+
+namespace berth::worker {
+
+// What one call may take.
+struct TemplateLimits {
+  std::chrono::seconds cpu{2};            // of the process, in whole seconds of its clock
+  std::chrono::milliseconds wall{10000};  // for one that is stopped, or starved
+};
+
+// One berth-template process: starts it, carries frames there and back, and ends it. It dies with
+// the thread that started it, which must be the only one that uses this object and must live as
+// long as it is wanted.
+//
+// Launched by posix_spawn: with the C library's vfork-like start nothing but its own
+// async-signal-safe code runs in the child, no handlers of gRPC or of sanitizers, and a worker of
+// many gigabytes is not copied. The rest of the confinement is the program's own first deed
+// (confine_helper), before it reads anything.
+class TemplateProcess {
+ public:
+  // Whether to give up; asked about 20 times a second.
+  using Abandoned = std::function<bool()>;
+
+  // Returns once the program runs; takes about a millisecond.
+  // Errors: kInternal, names the program and what the kernel said.
+  static Result<TemplateProcess> start(const std::string& program);
+
+  TemplateProcess(TemplateProcess&& other) noexcept { *this = std::move(other); }
+  TemplateProcess& operator=(TemplateProcess&& other) noexcept;
+  ~TemplateProcess() { end(); }
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  // Whether it has ended.
+  [[nodiscard]] bool ended() const;
+
+  // Sends a whole frame without waiting for what comes back; answer() must follow.
+  // Errors: as answer().
+  Status send(std::string_view frame, const TemplateLimits& limits, const Abandoned& abandoned);
+  // The body of the frame that comes back.
+  // Errors: kTemplateFailed, says which limit it passed or how it crashed; kDeadline where it was
+  // abandoned. After an error the process is gone.
+  Result<std::string> answer(const Abandoned& abandoned);
+
+  // Whether it has ended of its own will (it had kept too much memory), so that the call that
+  // failed may be made again.
+  [[nodiscard]] bool retired() const { return retired_; }
+
+  // Kills it, where it still runs. Takes at most a second.
+  void end();
+
+ private:
+  TemplateProcess(pid_t pid, UniqueFd pidfd, UniqueFd socket)
+      : pid_(pid), pidfd_(std::move(pidfd)), socket_(std::move(socket)) {}
+
+  enum class Ready : std::uint8_t { kReady, kEnded, kLate, kAbandoned };
+  Ready wait(short events, const Abandoned& abandoned);
+  Status receive(char* bytes, std::size_t size, const Abandoned& abandoned);
+  void allow_cpu(std::chrono::seconds seconds) const;
+  Error gone(Ready why);
+  Error ended_error();
+
+  pid_t pid_ = -1;  // -1: gone and reaped
+  UniqueFd pidfd_;
+  UniqueFd socket_;
+  TemplateLimits limits_;
+  SteadyTime deadline_{};
+  bool retired_ = false;
+};
+
+}  // namespace berth::worker

@@ -1,0 +1,114 @@
+#include "worker/template/template_renderer.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+#include <variant>
+
+namespace berth::worker {
+
+TemplateRenderer::TemplateRenderer(Setup setup)
+    : setup_(std::move(setup)), control_(setup_.chat_template.control_texts) {
+  if (setup_.named) {
+    auto only_flatten = setup_.chat_template;
+    only_flatten.source.clear();
+    setup_frame_ = encode_setup(only_flatten);
+  } else {
+    setup_frame_ = encode_setup(setup_.chat_template);
+  }
+}
+
+void TemplateRenderer::warm_up() {
+  [[maybe_unused]] const auto begun = begin({});  // where it failed, the first request says why
+}
+
+Error TemplateRenderer::drop_process(Error error) {
+  retired_ = process_->retired();
+  process_.reset();
+  return error;
+}
+
+// Has a process run that the template was sent to.
+Status TemplateRenderer::begin(const Abandoned& abandoned) {
+  if (process_ && !process_->ended()) return {};
+  process_.reset();
+  auto started = TemplateProcess::start(setup_.program);
+  if (!started) return fail(started.error());
+  process_.emplace(std::move(*started));
+  setup_pending_ = true;
+  if (auto sent = process_->send(setup_frame_, setup_.limits, abandoned); !sent) {
+    return fail(drop_process(std::move(sent).error()));
+  }
+  return {};
+}
+
+Status TemplateRenderer::finish_setup(const Abandoned& abandoned) {
+  if (!setup_pending_) return {};
+  const auto body = process_->answer(abandoned);
+  if (!body) return fail(drop_process(body.error()));
+  setup_pending_ = false;
+  const auto answer = decode_answer(*body);
+  if (!answer) return fail(drop_process(answer.error()));
+  if (const auto* const error = std::get_if<Error>(&*answer)) broken_ = *error;
+  return {};
+}
+
+Result<TemplateAnswer> TemplateRenderer::call(std::string_view frame, const Abandoned& abandoned) {
+  if (auto sent = process_->send(frame, setup_.limits, abandoned); !sent) {
+    return fail(drop_process(std::move(sent).error()));
+  }
+  const auto body = process_->answer(abandoned);
+  if (!body) return fail(drop_process(body.error()));
+  auto answer = decode_answer(*body);
+  if (!answer) return fail(drop_process(answer.error()));
+  return answer;
+}
+
+Result<std::vector<PromptPart>> TemplateRenderer::render(const ChatRequest& request,
+                                                         const Abandoned& abandoned) {
+  retired_ = false;
+  auto parts = attempt(request, abandoned);
+  if (parts || !retired_) return parts;
+  return attempt(request, abandoned);
+}
+
+Result<std::vector<PromptPart>> TemplateRenderer::attempt(const ChatRequest& request,
+                                                          const Abandoned& abandoned) {
+  if (auto begun = begin(abandoned); !begun) return fail(begun.error());
+  if (auto set_up = finish_setup(abandoned); !set_up) return fail(set_up.error());
+  if (broken_ || setup_.named) return render_builtin(request, abandoned);
+  auto answer = call(encode_request(request, false), abandoned);
+  if (!answer) return fail(answer.error());
+  if (auto* const error = std::get_if<Error>(&*answer)) return fail(std::move(*error));
+  if (auto* const parts = std::get_if<std::vector<PromptPart>>(&*answer)) return std::move(*parts);
+  return fail(Reason::kInternal, "berth-template answered something else.");
+}
+
+Result<std::vector<PromptPart>> TemplateRenderer::render_builtin(const ChatRequest& request,
+                                                                 const Abandoned& abandoned) {
+  if (!setup_.builtin) {
+    if (broken_) return fail(*broken_);
+    return fail(Reason::kNotChat, "There are no built-in chat templates here.");
+  }
+  auto answer = call(encode_request(request, true), abandoned);
+  if (!answer) return fail(answer.error());
+  if (auto* const error = std::get_if<Error>(&*answer)) return fail(std::move(*error));
+  const auto* const flat = std::get_if<FlatConversation>(&*answer);
+  if (flat == nullptr) return fail(Reason::kInternal, "berth-template answered something else.");
+  const auto text =
+      setup_.builtin(setup_.chat_template.source, flat->messages, request.add_generation_prompt);
+  // What is wrong with the model's template says more than that there is no other.
+  if (!text) return fail(broken_ ? *broken_ : text.error());
+  return control_.split(*text, flat->marks);
+}
+
+std::string template_program_beside_self() {
+  std::array<char, 4096> path{};
+  const auto size = ::readlink("/proc/self/exe", path.data(), path.size());
+  if (size <= 0 || static_cast<std::size_t>(size) == path.size()) return "berth-template";
+  const std::string self(path.data(), static_cast<std::size_t>(size));
+  return self.substr(0, self.rfind('/') + 1) + "berth-template";
+}
+
+}  // namespace berth::worker
