@@ -11,6 +11,7 @@ Result<DraftPair> draft_pair(ModelOptions options) {
                     std::to_string(options.early_layers) + ")");
   }
   if (options.later_layers == 1.0F) options.later_layers = kAgreeingLayers;
+  if (options.sureness == 1.0F) options.sureness = kSure;
   DraftPair pair{options, std::move(options)};
   pair.draft.layers = pair.draft.early_layers;
   pair.draft.name += " draft";

@@ -16,10 +16,12 @@ struct DraftPair {
   ModelOptions draft;
 };
 
-// With a `later_layers` of 1, which would make the two strangers, kAgreeingLayers is taken. Errors:
-// kInvalidArgument, where the model has not more than `early_layers` layers.
+// With a `later_layers` of 1, which would make the two strangers, kAgreeingLayers is taken; with a
+// `sureness` of 1, with which nobody would propose a token, kSure. Errors: kInvalidArgument, where
+// the model has not more than `early_layers` layers.
 Result<DraftPair> draft_pair(ModelOptions options);
 inline constexpr float kAgreeingLayers = 0.04F;
+inline constexpr float kSure = 20.0F;
 
 // Errors: as draft_pair() and write_model().
 Status write_draft_pair(const ModelOptions& options, const std::string& target_path,

@@ -92,7 +92,7 @@ void build_t5(ModelBuilder& b) {
     add_plain_feed_forward(b, decoder);
   }
   b.norm("enc.output_norm", o.embedding);
-  b.norm("dec.output_norm", o.embedding);
+  b.output_norm("dec.output_norm");
 }
 
 }  // namespace berth::test_models

@@ -186,6 +186,9 @@ void add_companion_options(CLI::App& app, Request& request) {
   app.add_option("--later-layers", request.model.later_layers,
                  "How much the layers after those add: near 0 the draft is always right")
       ->capture_default_str();
+  app.add_option("--sureness", request.model.sureness,
+                 "What logits are multiplied by: 20 is like trained models; --draft: 20")
+      ->capture_default_str();
   app.add_flag("--adapter", request.writes_adapter,
                "Writes a LoRA adapter for the model with the other options");
   app.add_option("--rank", request.adapter.rank, "Of the adapter")->capture_default_str();

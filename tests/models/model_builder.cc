@@ -110,8 +110,12 @@ void ModelBuilder::output_embedding(float length) {
              {control_rows(), kQuiet, length, options_.weights});
 }
 
+void ModelBuilder::output_norm(const std::string& name) {
+  constant(name + ".weight", options_.embedding, options_.sureness);
+}
+
 void ModelBuilder::output() {
-  norm("output_norm", options_.embedding);
+  output_norm();
   if (options_.tied_output) return;
   // Of a few hundred random logits the largest is far above 0, which is what control tokens get:
   // greedy decoding does not end by itself.

@@ -60,6 +60,8 @@ class ModelBuilder {
   // Of a model whose output always is the embedding: the control tokens' rows are so short that
   // greedy decoding never says one.
   void output_embedding(float length = 1.0F);
+  // The last norm, which makes the model sure.
+  void output_norm(const std::string& name = "output_norm");
   // output_norm.weight, and output.weight unless it is tied.
   void output();
 

@@ -51,6 +51,9 @@ struct ModelOptions {
   // them said: near 0 the early layers alone would say nearly the same.
   float later_layers = 1.0F;
   std::uint32_t early_layers = 1;
+  // What the logits are multiplied by. With 1 all words are nearly as likely; with 20 the model is
+  // as sure of its words as a trained one, and greedily says the same.
+  float sureness = 1.0F;
 };
 
 // BPE, or WPM for encoders.

@@ -173,7 +173,7 @@ void build_lfm2(ModelBuilder& b) {
     b.norm(block + "ffn_norm", o.embedding);
     add_feed_forward(b, layer);
   }
-  b.norm("token_embd_norm", o.embedding);
+  b.output_norm("token_embd_norm");
 }
 
 void build_rwkv7(ModelBuilder& b) {

@@ -78,7 +78,7 @@ void add_decoder(ModelBuilder& b, const Decoder& decoder) {
     }
   }
   if (decoder.always_tied) {
-    b.norm("output_norm", o.embedding);
+    b.output_norm();
   } else {
     b.output();
   }

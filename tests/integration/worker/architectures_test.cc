@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/integration/worker/worker_process.h"
+#include "tests/models/adapter.h"
 #include "tests/models/architectures.h"
 #include "tests/models/draft_pair.h"
 #include "tests/models/random_model.h"
@@ -258,6 +259,59 @@ TEST_F(Models, DraftOftenAndNotAlwaysSaysTheSame) {
   EXPECT_EQ(all, 4 * static_cast<int>(kAnswer));
   EXPECT_GT(agreed, all / 2);
   EXPECT_LT(agreed, all);
+}
+
+TEST_F(Models, ATargetSaysTheSameWithItsDraft) {
+  const auto target_path = directory_ + "/target.gguf";
+  const auto draft_path = directory_ + "/draft.gguf";
+  ASSERT_TRUE(test_models::write_draft_pair({.layers = 6, .weights = test_models::TensorType::kF32},
+                                            target_path, draft_path)
+                  .has_value());
+  WorkerProcess worker({target_path,
+                        {"--context", "512", "--kv-type", "f32", "--flash-attention", "off",
+                         "--draft", draft_path}});
+  const auto event = worker.wait_loaded();
+  ASSERT_TRUE(event && event->has_ready()) << worker.log();
+  std::uint32_t drafted = 0;
+  std::uint32_t accepted = 0;
+  for (const int start : {0, 111, 222, 333}) {
+    const auto outcome = worker.generate(continuing(some_words(start, 10)));
+    ASSERT_TRUE(outcome.done.has_value()) << outcome.status.error_message() << worker.log();
+    EXPECT_EQ(outcome.ids, fresh_answer(target_path, some_words(start, 10)).ids) << start;
+    drafted += outcome.done->usage().drafted_tokens();
+    accepted += outcome.done->usage().accepted_tokens();
+  }
+  EXPECT_GT(accepted, 0U);
+  EXPECT_LT(accepted, drafted);
+}
+
+TEST_F(Models, AdapterChangesTheText) {
+  const auto adapter_path = directory_ + "/adapter.gguf";
+  for (const char* const name : {"llama", "qwen3", "gemma2", "mixtral"}) {
+    const ModelOptions options = {.architecture = name};
+    const auto path = written(options);
+    ASSERT_TRUE(test_models::make_adapter(options)->write(adapter_path).has_value());
+    WorkerProcess worker({path, {"--context", "512", "--adapter", adapter_path}});
+    const auto event = worker.wait_loaded();
+    ASSERT_TRUE(event && event->has_ready()) << worker.log();
+    const auto outcome = worker.generate(continuing(some_words(0, 10)));
+    ASSERT_TRUE(outcome.done.has_value()) << outcome.status.error_message();
+    EXPECT_NE(outcome.ids, fresh_answer(path, some_words(0, 10)).ids) << name;
+  }
+}
+
+TEST_F(Models, AdapterThatDoesNotFitEndsTheLoad) {
+  const auto path = written({});
+  const auto adapter_path = directory_ + "/adapter.gguf";
+  for (const auto& info : test_models::all_adapter_faults()) {
+    ASSERT_TRUE(test_models::make_adapter({}, {}, info.fault)->write(adapter_path).has_value());
+    WorkerProcess worker({path, {"--adapter", adapter_path}});
+    const auto event = worker.wait_loaded();
+    ASSERT_TRUE(event && event->has_load_failed()) << info.name << worker.log();
+    EXPECT_FALSE(event->load_failed().reason().empty()) << info.name;
+    RecordProperty(std::string(info.name),
+                   event->load_failed().class_() + ": " + event->load_failed().reason());
+  }
 }
 
 }  // namespace
