@@ -16,6 +16,10 @@ namespace berth::worker {
 namespace {
 
 constexpr float kBanned = -std::numeric_limits<float>::infinity();
+// libllama sorts by buckets whose number overflows an int at outputs above 3e8, and it divides them
+// by temperatures down to kLeastTemperature before. Only differences matter, so higher ones are
+// lowered; usual ones are not, to draw exactly what libllama would.
+constexpr float kHigh = 1e5F;
 // Tokens that may be refused one by one where a sleeping grammar refuses what follows a trigger.
 constexpr int kMostRefusals = 64;
 
@@ -51,6 +55,7 @@ Result<std::unique_ptr<Sampler>> LlamaSampler::make(const llama_vocab* vocabular
   context = std::max(context, 1U);
   try {
     std::unique_ptr<LlamaSampler> made(new LlamaSampler);
+    made->vocabulary_size_ = size;
     made->biases_ = all_biases(vocabulary, settings);
     made->recent_ = RecentTokens(penalty_window(settings, context), size);
     made->penalties_ = make_penalties(vocabulary, context, settings);
@@ -85,6 +90,9 @@ void LlamaSampler::accept_prompt(std::span<const TokenId> tokens) {
 Result<SampledToken> LlamaSampler::choose(std::span<float> logits,
                                           std::vector<llama_token_data>& scratch) {
   if (failed_) return fail(Reason::kInternal, "The sampler failed before.");
+  if (logits.size() != vocabulary_size_) {
+    return fail(Reason::kInternal, "The model has another number of outputs than tokens.");
+  }
   const auto best = best_logit(logits);
   if (!best) {
     return fail(Reason::kInternal,
@@ -157,6 +165,7 @@ Result<TokenId> LlamaSampler::choose_changed(std::span<float> logits, std::size_
     if (!now_best) return no_token();
     best = *now_best;
   }
+  lowered_by_ = logits[best] > kHigh ? logits[best] : 0;
   auto token = pick(logits, best, scratch);
   if (!token || !grammar_ || grammar_->allows(*token)) return token;
   return grammar_->waits() ? pick_unbanned(logits, *token, scratch) : pick_allowed(logits, scratch);
@@ -210,7 +219,7 @@ Result<TokenId> LlamaSampler::run_choice(std::vector<llama_token_data>& candidat
 void LlamaSampler::fill(std::span<const float> logits, std::vector<llama_token_data>& scratch) {
   scratch.resize(logits.size());
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    scratch[i] = llama_token_data{static_cast<llama_token>(i), logits[i], 0};
+    scratch[i] = llama_token_data{static_cast<llama_token>(i), logits[i] - lowered_by_, 0};
   }
 }
 
@@ -219,7 +228,7 @@ void LlamaSampler::fill_top(std::span<const float> logits, std::size_t count,
   top_logits(logits, count, selection_);
   scratch.resize(selection_.size());
   for (std::size_t i = 0; i < selection_.size(); ++i) {
-    scratch[i] = llama_token_data{selection_[i].token, selection_[i].logit, 0};
+    scratch[i] = llama_token_data{selection_[i].token, selection_[i].logit - lowered_by_, 0};
   }
 }
 

@@ -66,6 +66,7 @@ class LlamaSampler final : public Sampler {
   void add_logprobs(std::span<const float> logits, float highest, SampledToken& chosen);
   void accept(TokenId token);
 
+  std::size_t vocabulary_size_ = 0;
   std::vector<std::pair<TokenId, float>> biases_;
   RecentTokens recent_;
   SamplerPointer penalties_;              // null: none
@@ -76,6 +77,7 @@ class LlamaSampler final : public Sampler {
   bool failed_ = false;  // libllama threw: its samplers' state is unknown
 
   std::vector<std::pair<TokenId, float>> changes_;  // what outputs were before
+  float lowered_by_ = 0;                            // what candidates have less than the outputs
   std::vector<ScoredToken> selection_;
 };
 

@@ -36,8 +36,9 @@ std::int32_t clamped(std::uint32_t count, std::uint32_t most) {
   return static_cast<std::int32_t>(std::min({count, most, kMost}));
 }
 
-// Removes what can never be drawn, as its probability is 0 as a float: the typical cut takes the
-// logarithm of every probability and computes with NaN then.
+// Removes what can never be drawn, as its probability is 0 as a float. The typical cut takes the
+// logarithm of every probability and computes with NaN then, and XTC keeps the least likely token
+// above its threshold, which with a threshold of 0 could be one that is banned.
 void remove_impossible(llama_sampler* /*sampler*/, llama_token_data_array* array) {
   constexpr float kReach = 80;  // e^-80 is still a normal float
   float highest = -std::numeric_limits<float>::infinity();
@@ -85,6 +86,7 @@ void add_cuts(llama_sampler* chain, const SamplingSettings& settings) {
     llama_sampler_chain_add(chain, llama_sampler_init_min_p(settings.min_p, kKeep));
   }
   if (has_xtc(settings)) {
+    llama_sampler_chain_add(chain, make_own<&remove_impossible>());
     llama_sampler_chain_add(
         chain, llama_sampler_init_xtc(settings.xtc_probability, settings.xtc_threshold, kKeep,
                                       fixed_seed(settings.seed)));

@@ -1,6 +1,7 @@
 // LlamaSampler beside libllama's own chain over all candidates, with the same seed.
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <cmath>
 #include <limits>
@@ -206,6 +207,76 @@ TEST(LlamaSampler, PromptsMayHaveTokensOfNoVocabulary) {
   std::vector<float> logits(kSize, 1);
   std::vector<llama_token_data> scratch;
   EXPECT_TRUE(static_cast<LlamaSampler&>(**made).choose(logits, scratch));
+}
+
+// Any settings that are in range, with outputs of any kind: many equal ones, huge, suppressed.
+SamplingSettings any_settings() {
+  const auto some = [](std::vector<float> values) { return *rc::gen::elementOf(values); };
+  SamplingSettings settings;
+  settings.seed = *rc::gen::arbitrary<std::uint32_t>();
+  settings.temperature = some({0, 1e-6F, 1e-3F, 0.8F, 1, 100, 1e6F});
+  settings.dynamic_temperature_range = some({0, 0, 0.5F, 100, 1e6F});
+  settings.dynamic_temperature_exponent = some({0, 0.5F, 1, 100});
+  settings.top_k = *rc::gen::elementOf(std::vector<std::uint32_t>{0, 1, 40, kSize, 0xFFFFFFFF});
+  settings.top_p = some({0, 1e-6F, 0.5F, 0.95F, 1});
+  settings.min_p = some({0, 1e-6F, 0.05F, 1});
+  settings.typical_p = some({0, 0.5F, 1, 1});
+  settings.top_n_sigma = some({-1, -1, 0, 1e-6F, 1, 1e6F});
+  settings.xtc_probability = some({0, 0, 0.5F, 1});
+  settings.xtc_threshold = some({0, 1e-6F, 0.1F, 0.5F, 1});
+  settings.repetition_penalty = some({1e-3F, 0.5F, 1, 1, 2, 1e6F});
+  settings.frequency_penalty = some({-1e6F, -2, 0, 0, 2, 1e6F});
+  settings.dry_multiplier = some({0, 0, 0, 1, 1e6F});
+  settings.dry_base = some({1, 1.75F, 1e6F});
+  settings.dry_allowed_length = *rc::gen::inRange(0U, 4U);
+  settings.dry_breakers = {"a", "\n"};
+  settings.mirostat = *rc::gen::inRange(0U, 3U);
+  settings.mirostat_tau = some({0, 1e-6F, 5, 100});
+  settings.mirostat_eta = some({0, 0.1F, 1});
+  if (*rc::gen::arbitrary<bool>()) settings.grammar = "root ::= [ -~]*";
+  if (*rc::gen::arbitrary<bool>()) settings.top_logprobs = 3;
+  settings.ignore_eos = *rc::gen::arbitrary<bool>();
+  return settings;
+}
+
+std::vector<float> any_outputs() {
+  const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+  const auto scale = *rc::gen::elementOf(std::vector<float>{0, 1, 20, 1e4F, 1e20F});
+  const auto suppressed = *rc::gen::elementOf(std::vector<int>{0, 50, 99});  // percent
+  const auto levels = *rc::gen::elementOf(std::vector<int>{2, 30, 1 << 20});
+  std::mt19937 random(seed);
+  std::vector<float> logits(kSize);
+  for (auto& logit : logits) {
+    const auto level = static_cast<int>(random() % static_cast<unsigned>(levels));
+    logit = scale * (static_cast<float>(level) / static_cast<float>(levels) - 0.5F);
+    if (static_cast<int>(random() % 100) < suppressed) {
+      logit = -std::numeric_limits<float>::infinity();
+    }
+  }
+  logits[400] = 0.5F * scale;  // never all
+  return logits;
+}
+
+RC_GTEST_PROP(LlamaSampler, NoSettingsAndNoOutputsEndTheProcess, ()) {
+  const auto settings = any_settings();
+  auto made = LlamaSampler::make(model().get(), settings, 2048);
+  RC_ASSERT(made.has_value());
+  (*made)->accept_prompt(std::vector<TokenId>{300, 301, 302, 300, 301, 302});
+  std::vector<llama_token_data> scratch;
+  for (int step = 0; step < 8; ++step) {
+    auto logits = any_outputs();
+    const auto before = logits;
+    const auto chosen = static_cast<LlamaSampler&>(**made).choose(logits, scratch);
+    RC_ASSERT(logits == before);
+    if (!chosen) {
+      RC_ASSERT(chosen.error().reason == Reason::kInvalidArgument);
+      continue;
+    }
+    RC_ASSERT(chosen->token >= 0);
+    RC_ASSERT(static_cast<std::uint32_t>(chosen->token) < kSize);
+    RC_ASSERT(std::isfinite(logits[static_cast<std::size_t>(chosen->token)]));
+    RC_ASSERT(std::isfinite(chosen->logprob));
+  }
 }
 
 TEST(LlamaSampler, LogprobsAreOfTheSoftmax) {
