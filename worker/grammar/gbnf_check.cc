@@ -32,8 +32,9 @@ class Checker {
   void find_beginnings();
   Status order_rules();
   [[nodiscard]] Status check_paths() const;
+  [[nodiscard]] Status check_inner_paths(const std::vector<std::uint64_t>& paths) const;
+  [[nodiscard]] tl::unexpected<Error> too_many_paths(std::uint32_t rule) const;
 
-  [[nodiscard]] bool sequence_can_be_empty(const std::vector<GbnfElement>& elements) const;
   [[nodiscard]] std::string name_of(std::uint32_t rule) const {
     return "`" + model_.names[model_.rules[rule].owner] + "`";
   }
@@ -60,36 +61,41 @@ Status Checker::check_defined() const {
   return {};
 }
 
-bool Checker::sequence_can_be_empty(const std::vector<GbnfElement>& elements) const {
-  bool empty = true;
-  for (const auto& one : elements) {
-    if (one.kind == Kind::kAlternative) {
-      if (empty) return true;
-      empty = true;
-    } else if (one.kind == Kind::kTerminal || !can_be_empty_[one.value]) {
-      empty = false;
+// Every alternative counts its elements that cannot be empty; each reference counts down once.
+void Checker::find_empty() {
+  struct Alternative {
+    std::uint32_t rule = 0;
+    std::uint32_t remaining = 0;
+  };
+  std::vector<Alternative> alternatives;
+  std::vector<std::vector<std::uint32_t>> uses(model_.rules.size());  // alternatives, per reference
+  for (std::uint32_t i = 0; i < model_.rules.size(); ++i) {
+    alternatives.push_back({i, 0});
+    for (const auto& one : model_.rules[i].elements) {
+      if (one.kind == Kind::kAlternative) {
+        alternatives.push_back({i, 0});
+        continue;
+      }
+      ++alternatives.back().remaining;
+      if (one.kind != Kind::kReference) continue;
+      uses[one.value].push_back(static_cast<std::uint32_t>(alternatives.size() - 1));
     }
   }
-  return empty;
-}
-
-// Rules are looked at again only when a rule that they use has changed.
-void Checker::find_empty() {
-  std::vector<std::vector<std::uint32_t>> users(model_.rules.size());
   std::vector<std::uint32_t> waiting;
-  for (std::uint32_t i = 0; i < model_.rules.size(); ++i) {
-    waiting.push_back(i);
-    for (const auto& one : model_.rules[i].elements) {
-      if (one.kind != Kind::kReference) continue;
-      if (users[one.value].empty() || users[one.value].back() != i) users[one.value].push_back(i);
-    }
+  const auto mark = [this, &waiting](std::uint32_t rule) {
+    if (can_be_empty_[rule]) return;
+    can_be_empty_[rule] = true;
+    waiting.push_back(rule);
+  };
+  for (const auto& one : alternatives) {
+    if (one.remaining == 0) mark(one.rule);
   }
   while (!waiting.empty()) {
     const auto rule = waiting.back();
     waiting.pop_back();
-    if (can_be_empty_[rule] || !sequence_can_be_empty(model_.rules[rule].elements)) continue;
-    can_be_empty_[rule] = true;
-    waiting.insert(waiting.end(), users[rule].begin(), users[rule].end());
+    for (const auto use : uses[rule]) {
+      if (--alternatives[use].remaining == 0) mark(alternatives[use].rule);
+    }
   }
 }
 
@@ -194,11 +200,7 @@ Status Checker::check_paths() const {
     chain[rule] = longest + 1;
     all += count;
     const auto line = model_.rules[rule].line;
-    if (count > GbnfBounds::kPaths) {
-      return gbnf_error(line, "rule " + name_of(rule) + " can begin in more than " +
-                                  std::to_string(GbnfBounds::kPaths) +
-                                  " ways; group alternatives by their first characters");
-    }
+    if (count > GbnfBounds::kPaths) return too_many_paths(rule);
     if (chain[rule] > GbnfBounds::kChain) {
       return gbnf_error(line, "rule " + name_of(rule) + " begins with a chain of more than " +
                                   std::to_string(GbnfBounds::kChain) + " rules; shorten it");
@@ -209,7 +211,32 @@ Status Checker::check_paths() const {
                                   " ways together; use fewer alternatives");
     }
   }
+  return check_inner_paths(paths);
+}
+
+// Within a rule too, what may be empty opens the way to what follows it.
+Status Checker::check_inner_paths(const std::vector<std::uint64_t>& paths) const {
+  for (std::uint32_t i = 0; i < model_.rules.size(); ++i) {
+    std::uint64_t open = 0;
+    for (const auto& one : model_.rules[i].elements) {
+      if (one.kind != Kind::kReference) {
+        open = 0;
+        continue;
+      }
+      open += paths[one.value];
+      if (open > GbnfBounds::kPaths) return too_many_paths(i);
+      if (!can_be_empty_[one.value]) open = 0;
+    }
+  }
   return {};
+}
+
+tl::unexpected<Error> Checker::too_many_paths(std::uint32_t rule) const {
+  return gbnf_error(model_.rules[rule].line, "rule " + name_of(rule) +
+                                                 " can begin or go on in more than " +
+                                                 std::to_string(GbnfBounds::kPaths) +
+                                                 " ways; group alternatives by their first "
+                                                 "characters, or use fewer optional parts");
 }
 
 }  // namespace

@@ -33,8 +33,15 @@ Result<std::vector<Declared>> declared_properties(const json::object& schema, bo
     }
   }
   const auto* required = schema.if_contains("required");
-  if (required == nullptr) return all;
   const auto* rule = schema.if_contains("additionalProperties");
+  // Joined parts may have more together than each of them.
+  const auto count = all.size() + (required == nullptr ? 0 : required->get_array().size());
+  if (count > 2 * SchemaBounds::kProperties) {
+    return schema_error(pointer, "the joined parts have more than " +
+                                     std::to_string(2 * SchemaBounds::kProperties) +
+                                     " names in `properties` and `required`");
+  }
+  if (required == nullptr) return all;
   for (const auto& one : required->get_array()) {
     const std::string name(one.get_string());
     const auto found = std::find_if(

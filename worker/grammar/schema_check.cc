@@ -84,7 +84,7 @@ class SchemaCheck {
 
   const SchemaDocument& document_;
   std::vector<std::string> references_;
-  std::unordered_set<std::string> seen_;
+  std::unordered_set<const json::value*> seen_;
 };
 
 Status SchemaCheck::schema(const json::value& value, const std::string& pointer) {
@@ -179,12 +179,13 @@ Status SchemaCheck::reference(const json::value& value, const std::string& point
                                      " leads out of the schema, which is not supported; copy what "
                                      "it means into `$defs`");
   }
-  if (document_.find(target) == nullptr) {
+  const auto* found = document_.find(target);
+  if (found == nullptr) {
     return schema_error(pointer, "`$ref` " + quoted(target) +
                                      " leads nowhere; write it as `#`, `#/$defs/name` or another "
                                      "JSON pointer");
   }
-  if (seen_.insert(target).second) references_.push_back(target);
+  if (seen_.insert(found).second) references_.push_back(target);
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <unordered_set>
 #include <utility>
 
 #include "common/text.h"
@@ -225,10 +226,11 @@ Status SchemaFlattener::merge_keyword(std::string_view name, json::value& into,
     return schema_error(pointer, "the parts that are joined here have no `type` in common");
   }
   if (name == "enum") {
+    std::unordered_set<std::string> texts;
+    for (const auto& one : other.get_array()) texts.insert(json_text(one));
     json::array both;
     for (const auto& one : into.get_array()) {
-      if (auto charged = charge(weight(other)); !charged) return charged;
-      if (has(other.get_array(), one)) both.push_back(one);
+      if (texts.contains(json_text(one))) both.push_back(one);
     }
     if (both.empty()) {
       return schema_error(pointer,
@@ -239,8 +241,10 @@ Status SchemaFlattener::merge_keyword(std::string_view name, json::value& into,
   }
   if (name == "required") {
     auto& list = into.get_array();
+    std::unordered_set<std::string> names;
+    for (const auto& one : list) names.emplace(one.get_string());
     for (const auto& one : other.get_array()) {
-      if (!has(list, one)) list.push_back(one);
+      if (names.emplace(one.get_string()).second) list.push_back(one);
     }
     return {};
   }

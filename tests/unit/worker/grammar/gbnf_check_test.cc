@@ -134,9 +134,24 @@ TEST(GbnfCheck, BoundsWaysToBegin) {
   }
   EXPECT_THAT(refusal(chain + "r3000 ::= \"a\""), HasSubstr("chain of more than 2000"));
 
+  std::string optional = "root ::= \"x\"";
+  for (int i = 0; i < 3'000; ++i) optional += " \"a\"?";
+  EXPECT_THAT(refusal(optional), HasSubstr("more than 4096 ways"));
+
   std::string words = "root ::= \"w0\"";
   for (int i = 1; i < 4'000; ++i) words += " | \"w" + std::to_string(i) + "\"";
   EXPECT_EQ(refusal(words), "taken");
+}
+
+// Each rule learns from the one after it that it may be empty.
+TEST(GbnfCheck, LongChainsOfEmptyRulesAreFoundInTime) {
+  std::string grammar = "root ::= \"x\" ";
+  for (int i = 0; i < 1'000; ++i) grammar += "r" + std::to_string(i) + " ";
+  grammar += "\n";
+  for (int i = 0; i < 9'000; ++i) {
+    grammar += "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + "\n";
+  }
+  EXPECT_THAT(refusal(grammar + "r9000 ::="), HasSubstr("chain of more than 2000"));
 }
 
 TEST(GbnfCheck, RefusesWhatIsNotText) {

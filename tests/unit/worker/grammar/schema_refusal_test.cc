@@ -163,6 +163,17 @@ TEST(SchemaRefusal, DoublingPartsEndInAnError) {
   }
 }
 
+TEST(SchemaRefusal, ManyJoinedNamesEndInAnError) {
+  std::string schema = R"({"type":"object","allOf":[{})";
+  for (int i = 0; i < 200; ++i) {
+    schema += R"(,{"required":["n")";
+    for (int k = 0; k < 100; ++k) schema += ",\"n" + std::to_string(i * 100 + k) + "\"";
+    schema += "]}";
+  }
+  EXPECT_THAT(refusal(schema + "]}"), testing::AnyOf(HasSubstr("more than 2000 names"),
+                                                     HasSubstr("repeats its parts too often")));
+}
+
 TEST(SchemaRefusal, LargeGrammarsEndInAnError) {
   std::string names = R"({"additionalProperties":true,"properties":{"p":{})";
   std::string lengths = R"({"properties":{"p":{})";
