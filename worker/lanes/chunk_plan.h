@@ -20,6 +20,7 @@ class PromptSpeed {
 
   // A batch of so many tokens, most of them of prompts, took so long.
   void add(std::size_t tokens, Duration elapsed);
+  [[nodiscard]] bool known() const { return tokens_ > 0; }
   // clamp(speed x 100 ms, 16, `most`); before any batch the least.
   [[nodiscard]] std::size_t chunk(std::size_t most) const;
 

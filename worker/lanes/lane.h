@@ -37,7 +37,9 @@ class Lane {
   }
   // Whether the next batch gives it a token, if its sink has room.
   [[nodiscard]] bool generating() const { return busy() && !parked_ && !reading(); }
-  [[nodiscard]] std::size_t unread() const { return tokens_.size() - held_; }
+  // Tokens to read before it generates. The last one of an answer is read by generate(), which
+  // waits for room where text can go to.
+  [[nodiscard]] std::size_t to_read() const { return prompt_read_ ? unread() - 1 : unread(); }
   // Whether it has a part in the present batch.
   [[nodiscard]] bool computing() const { return batch_tokens_ > 0; }
   // Tokens that a job could take over from its sequence: never all of the prompt, for the output of
@@ -73,7 +75,7 @@ class Lane {
   // it cannot be cut).
   void trim(std::size_t tokens);
 
-  // Adds the next `count` tokens that are to be read to `batch`; 1 to unread().
+  // Adds the next `count` tokens that are to be read to `batch`; 1 to to_read().
   void read(std::vector<BatchItem>& batch, std::size_t count);
   // Adds the token that was generated last, and what a draft model proposes after it, `proposals`
   // at most. For a generating lane whose sink has room.
@@ -91,6 +93,7 @@ class Lane {
   using Completion = std::optional<JobResult::Finish>;
 
   [[nodiscard]] std::uint32_t shared(const Job& job, std::size_t limit) const;
+  [[nodiscard]] std::size_t unread() const { return tokens_.size() - held_; }
   void propose(std::size_t most);
   Result<Completion> take_tokens(SteadyTime now);
   Result<Completion> take_token(std::size_t output, SteadyTime now);

@@ -93,6 +93,9 @@ class LaneRunner {
   // Jobs that begin next and have a say in what idle lanes give up.
   static constexpr std::size_t kForeseen = 8;
 
+  // Abort checks for each look at the clock.
+  static constexpr std::uint64_t kChecksPerClock = 8;
+
   // What one look at the queues decided; acted on without the lock.
   struct Taken {
     struct Ended {
@@ -146,6 +149,7 @@ class LaneRunner {
   LaneSet lanes_;
   EmbedTurns embeds_;
   PromptSpeed speed_;
+  SteadyTime batch_now_{};  // as of the latest look at the clock
   Taken taken_;
   // The first jobs of the queue; only this thread takes jobs out of it.
   std::vector<const Job*> foreseen_;

@@ -218,6 +218,7 @@ std::size_t LaneSet::fill(std::vector<BatchItem>& batch, const PromptSpeed& spee
   shares_.clear();
   bool someone_generates = false;  // or would, if its reader were faster
   std::size_t unread = 0;
+  std::size_t shortest = most;
   for (auto& lane : lanes_) {
     if (!lane.busy() || lane.parked()) continue;
     if (lane.generating()) {
@@ -225,11 +226,16 @@ std::size_t LaneSet::fill(std::vector<BatchItem>& batch, const PromptSpeed& spee
       if (lane.job().sink->has_room()) generating_.push_back(&lane);
     } else if (!follows(lane)) {
       reading_.push_back(&lane);
-      shares_.push_back(PromptShare{lane.unread(), lane.order()});
-      unread += lane.unread();
+      shares_.push_back(PromptShare{lane.to_read(), lane.order()});
+      unread += lane.to_read();
+      shortest = std::min(shortest, lane.to_read());
     }
   }
-  const auto chunk = std::min(unread, someone_generates ? speed.chunk(most) : most);
+  // Whose prompt could be read to its end in a chunk shall not wait for a whole batch of others'.
+  const bool first_token_near =
+      reading_.size() > 1 && speed.known() && shortest <= speed.chunk(most);
+  const bool in_chunks = someone_generates || first_token_near;
+  const auto chunk = std::min(unread, in_chunks ? speed.chunk(most) : most);
   const auto used = fill_generating(batch, most - std::min(chunk, most / 2));
   share_chunk(shares_, std::min(chunk, most - used));
   std::size_t read = 0;

@@ -49,7 +49,8 @@ class LaneSet {
   void make_room(std::span<const Job* const> waiting);
 
   // The next batch (S2): one token of each lane that generates and what a draft proposes, then as
-  // much of the prompts as `speed` allows beside them; without them, as much as a batch holds.
+  // much of the prompts as `speed` allows beside them. Where nobody generates, nor is about to, as
+  // much as a batch holds.
   // Returns how many of its tokens are read from prompts.
   std::size_t fill(std::vector<BatchItem>& batch, const PromptSpeed& speed);
 

@@ -83,6 +83,20 @@ TEST(Chunks, S2_AShortPromptDoesNotWaitForALongOne) {
   EXPECT_FALSE(long_sink->end.has_value());
 }
 
+TEST(Chunks, S2_AShortPromptIsReadInAChunkAlsoWhereNobodyGenerates) {
+  Simulation simulation(machine(4));
+  const auto long_sink = simulation.submit(std::string(4096, 'l'));
+  simulation.run(1);
+  const auto arrived = simulation.now();
+  auto short_job = simulation.job(std::string(40, 's'));
+  short_job->max_tokens = 1;
+  const auto short_sink = simulation.submit(std::move(short_job));
+  simulation.run(1);
+  EXPECT_TRUE(short_sink->end.has_value());
+  EXPECT_LE(simulation.now() - arrived, milliseconds(150));
+  EXPECT_FALSE(long_sink->end.has_value());
+}
+
 TEST(Chunks, S2_ManyShortPromptsDoNotStarveALongOne) {
   Simulation simulation(machine(4));
   auto long_job = simulation.job(std::string(4096, 'l'));

@@ -92,7 +92,21 @@ void something_happens(Simulation& simulation, std::vector<One>& all) {
   simulation.run(*rc::gen::inRange<std::size_t>(0, 12));
 }
 
-void check(const Simulation& simulation, const One& one) {
+// Most of its prompt that somebody of its scope can have left in the context.
+std::size_t left_by_its_scope(const std::vector<One>& all, const One& one) {
+  std::size_t most = 0;
+  for (const auto& other : all) {
+    if (&other == &one || other.scope != one.scope) continue;
+    auto tokens = other.prompt;
+    tokens.insert(tokens.end(), other.text.begin(), other.text.end());
+    const auto end =
+        std::mismatch(tokens.begin(), tokens.end(), one.prompt.begin(), one.prompt.end());
+    most = std::max(most, static_cast<std::size_t>(end.first - tokens.begin()));
+  }
+  return most;
+}
+
+void check(const Simulation& simulation, const std::vector<One>& all, const One& one) {
   const auto& sink = *one.sink;
   RC_ASSERT(sink.end.has_value());
   if (sink.was_cancelled()) {
@@ -112,10 +126,11 @@ void check(const Simulation& simulation, const One& one) {
   RC_ASSERT(result.prompt_tokens == one.prompt.size());
   RC_ASSERT(result.cached_tokens == simulation.really_cached(sink));
   RC_ASSERT(result.cached_tokens < result.prompt_tokens);
+  RC_ASSERT(result.cached_tokens <= left_by_its_scope(all, one));
   RC_ASSERT(result.accepted_tokens <= result.drafted_tokens);
 }
 
-RC_GTEST_PROP(Lanes, M4_S2_EveryJobEndsOnceWithItsText, ()) {
+RC_GTEST_PROP(Lanes, M4_S2_S8_EveryJobEndsOnceWithItsText, ()) {
   Simulation simulation(any_machine());
   std::vector<One> all;
   const auto count = *rc::gen::inRange(1, 25);
@@ -126,7 +141,7 @@ RC_GTEST_PROP(Lanes, M4_S2_EveryJobEndsOnceWithItsText, ()) {
   }
   for (const auto& one : all) one.sink->room = SIZE_MAX;
   simulation.run();
-  for (const auto& one : all) check(simulation, one);
+  for (const auto& one : all) check(simulation, all, one);
   RC_ASSERT(simulation.violations.empty());
   RC_ASSERT(simulation.runner.activity().active == 0U);
   RC_ASSERT(simulation.runner.activity().waiting == 0U);

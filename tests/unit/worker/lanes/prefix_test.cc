@@ -183,6 +183,23 @@ TEST(Prefixes, M4_WhatAWaitingJobCanUseIsGivenUpLast) {
   EXPECT_NE(big_sink->result(), nullptr);
 }
 
+TEST(Prefixes, AParkedLaneWhoseReaderIsSlowSaysNothingWhenItGoesOn) {
+  auto settings = machine(2, false);
+  settings.window = 64;
+  settings.cells = 64;
+  settings.endless = true;
+  Simulation simulation(settings);
+  const auto old_sink = simulation.submit(std::string(10, 'a'));
+  const auto young_sink = simulation.submit(std::string(10, 'b'));
+  young_sink->room = 20;
+  simulation.run();
+  EXPECT_NE(old_sink->result(), nullptr);
+  EXPECT_EQ(young_sink->text.size(), 20U);
+  young_sink->room = SIZE_MAX;
+  simulation.run();
+  EXPECT_EQ(young_sink->text.size(), 54U);
+}
+
 TEST(Prefixes, AParkedLaneTellsTheTruth) {
   auto settings = machine(2, false);
   settings.window = 64;
