@@ -1,6 +1,6 @@
-// Time per token of LlamaSampler beside libllama's own chain, on outputs as of a model; the argument
-// is the number of tokens of the vocabulary. Both get the same outputs, and libllama's candidates
-// are filled in as llama_sampler_sample() does it.
+// Time per token of LlamaSampler beside libllama's own chain, on outputs as of a model; the
+// argument is the number of tokens of the vocabulary. Both get the same outputs, and libllama's
+// candidates are filled in as llama_sampler_sample() does it.
 
 #include <benchmark/benchmark.h>
 
@@ -82,14 +82,18 @@ constexpr std::size_t kAnswer = 64;
 
 void ours(benchmark::State& state, const SamplingSettings& settings) {
   const auto size = static_cast<std::uint32_t>(state.range(0));
-  auto made = LlamaSampler::make(vocabulary(size), settings);
+  const TokenStarts starts{LlamaVocabulary(vocabulary(size))};
+  const auto make = [&] {
+    return LlamaSampler::make(vocabulary(size), settings, LlamaSampler::kDefaultContext, &starts);
+  };
+  auto made = make();
   auto logits = outputs(size);
   std::vector<llama_token_data> scratch;
   std::size_t tokens = 0;
   for ([[maybe_unused]] auto _ : state) {
     if (!settings.grammar.empty() && ++tokens % kAnswer == 0) {
       state.PauseTiming();
-      made = LlamaSampler::make(vocabulary(size), settings);
+      made = make();
       state.ResumeTiming();
     }
     auto chosen = static_cast<LlamaSampler&>(**made).choose(logits, scratch);

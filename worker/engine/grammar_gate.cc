@@ -37,6 +37,25 @@ std::string regex_literal(std::string_view text) {
   return out;
 }
 
+// Whether a grammar names tokens (<name> or <[id]>), which it allows whatever their text is. May
+// say so where it does not.
+bool names_tokens(std::string_view grammar) {
+  char closing = 0;  // of the literal or class that we are in, or a newline for a comment
+  for (std::size_t at = 0; at < grammar.size(); ++at) {
+    const char letter = grammar[at];
+    if (closing != 0) {
+      if (letter == '\\' && closing != '\n') ++at;
+      if (letter == closing) closing = 0;
+      continue;
+    }
+    if (letter == '<') return true;
+    if (letter == '"') closing = '"';
+    if (letter == '[') closing = ']';
+    if (letter == '#') closing = '\n';
+  }
+  return false;
+}
+
 // A rule's name that the grammar does not have.
 std::string unused_name(const std::string& grammar) {
   std::string name = "triggered";
@@ -70,7 +89,8 @@ GrammarGate::GrammarGate(const llama_vocab* vocabulary, std::string grammar,
 
 Result<std::unique_ptr<GrammarGate>> GrammarGate::make(const llama_vocab* vocabulary,
                                                        const std::string& grammar,
-                                                       const std::vector<std::string>& triggers) {
+                                                       const std::vector<std::string>& triggers,
+                                                       const TokenStarts* starts) {
   const auto refused = [](const std::string& why) {
     return fail(Reason::kInvalidArgument, "The grammar cannot be used" + why);
   };
@@ -85,6 +105,7 @@ Result<std::unique_ptr<GrammarGate>> GrammarGate::make(const llama_vocab* vocabu
           "rule defined; the worker's log has the reason.");
     }
     if (triggers.empty()) gate->active_ = std::move(sampler);
+    if (!names_tokens(grammar)) gate->starts_ = starts;
     return gate;
   } catch (const std::exception& problem) {
     return refused(std::string(": ") + problem.what());
@@ -114,6 +135,22 @@ bool GrammarGate::allows(TokenId token) {
 void GrammarGate::mark_refused(std::span<llama_token_data> candidates) {
   llama_token_data_array array{candidates.data(), candidates.size(), -1, false};
   llama_sampler_apply(active_.get(), &array);
+}
+
+std::optional<std::span<const TokenId>> GrammarGate::possible() {
+  if (starts_ == nullptr) return std::nullopt;
+  const auto characters = starts_->characters();
+  characters_.clear();
+  for (const TokenId token : characters) characters_.push_back(llama_token_data{token, 1, 0});
+  mark_refused(characters_);
+  const auto others = starts_->others();
+  possible_.assign(others.begin(), others.end());
+  for (std::size_t i = 0; i < characters.size(); ++i) {
+    if (std::isinf(characters_[i].logit)) continue;
+    const auto group = starts_->beginning_with(i);
+    possible_.insert(possible_.end(), group.begin(), group.end());
+  }
+  return possible_;
 }
 
 void GrammarGate::accept(TokenId token) {

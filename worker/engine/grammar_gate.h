@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "worker/engine/llama_handles.h"
 #include "worker/engine/llama_vocabulary.h"
 #include "worker/engine/sampling.h"
+#include "worker/engine/token_starts.h"
 
 namespace berth::worker {
 
@@ -24,10 +26,12 @@ namespace berth::worker {
 // rule `trigger root` is asked, as it begins with the trigger itself.
 class GrammarGate {
  public:
-  // Errors: kInvalidArgument, where libllama refuses the grammar.
+  // `starts` may be null: then all tokens are possible. Errors: kInvalidArgument, where libllama
+  // refuses the grammar.
   static Result<std::unique_ptr<GrammarGate>> make(const llama_vocab* vocabulary,
                                                    const std::string& grammar,
-                                                   const std::vector<std::string>& triggers);
+                                                   const std::vector<std::string>& triggers,
+                                                   const TokenStarts* starts);
 
   // Whether it waits for a trigger; then only allows() can say what it refuses.
   [[nodiscard]] bool waits() const { return active_ == nullptr; }
@@ -37,6 +41,9 @@ class GrammarGate {
   bool allows(TokenId token);
   // Makes the logits of what may not come next -infinity; not while it waits.
   void mark_refused(std::span<llama_token_data> candidates);
+  // Tokens among which are all that may come next; nothing where any may. For the time until the
+  // next call; not while it waits.
+  std::optional<std::span<const TokenId>> possible();
   // `token`, which it allows, has come.
   void accept(TokenId token);
 
@@ -54,6 +61,9 @@ class GrammarGate {
   void remember(TokenId token);
 
   LlamaVocabulary vocabulary_;
+  const TokenStarts* starts_ = nullptr;
+  std::vector<llama_token_data> characters_;
+  std::vector<TokenId> possible_;
   std::string grammar_;
   std::string root_;  // of the lazy grammar
   std::vector<std::string> triggers_;

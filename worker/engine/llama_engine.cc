@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::uint32_t kAutoContextMax = 32768;
 // An embedding's whole input is one micro-batch, whose working memory grows with it.
-constexpr std::uint32_t kAutoEmbedMax = 8192;
-constexpr std::uint32_t kEmbedMax = 16384;
+constexpr std::uint32_t kEmbedMax = 8192;
 
 }  // namespace
 
@@ -34,8 +33,7 @@ std::uint32_t LlamaEngine::window_for(const EngineSettings& settings) const {
   const auto trained =
       static_cast<std::uint32_t>(std::max(1, llama_model_n_ctx_train(model_.get())));
   const bool embeds = kind_.purpose == Purpose::kEmbed;
-  auto window = settings.context;
-  if (window == 0) window = std::min(trained, embeds ? kAutoEmbedMax : kAutoContextMax);
+  auto window = settings.context != 0 ? settings.context : std::min(trained, kAutoContextMax);
   if (embeds) window = std::min(window, kEmbedMax);
   return kind_.fixed_window ? std::min(window, trained) : window;
 }
@@ -162,7 +160,7 @@ std::uint32_t LlamaEngine::longest_token_bytes() const {
 Result<std::unique_ptr<Sampler>> LlamaEngine::make_sampler(const SamplingSettings& settings) const {
   const auto trained =
       static_cast<std::uint32_t>(std::max(1, llama_model_n_ctx_train(model_.get())));
-  return LlamaSampler::make(vocabulary_.get(), settings, trained);
+  return LlamaSampler::make(vocabulary_.get(), settings, trained, &token_starts_);
 }
 
 std::uint32_t LlamaEngine::keep_prefix(SequenceId sequence, std::uint32_t tokens) {

@@ -18,6 +18,7 @@
 #include "worker/engine/llama_kind.h"
 #include "worker/engine/llama_sampler.h"
 #include "worker/engine/llama_vocabulary.h"
+#include "worker/engine/token_starts.h"
 
 namespace berth::worker {
 
@@ -75,6 +76,7 @@ class LlamaEngine final : public Engine {
   ModelPointer model_;
   ModelKind kind_;
   LlamaVocabulary vocabulary_;
+  TokenStarts token_starts_{vocabulary_};
   AbortCheck abort_check_;
   LlamaAdapters adapters_;
   ContextPointer context_;

@@ -49,7 +49,8 @@ std::vector<std::pair<TokenId, float>> all_biases(const llama_vocab* vocabulary,
 
 Result<std::unique_ptr<Sampler>> LlamaSampler::make(const llama_vocab* vocabulary,
                                                     const SamplingSettings& settings,
-                                                    std::uint32_t context) {
+                                                    std::uint32_t context,
+                                                    const TokenStarts* starts) {
   const auto size = static_cast<std::uint32_t>(llama_vocab_n_tokens(vocabulary));
   if (auto checked = check_settings(settings, size); !checked) return fail(checked.error());
   context = std::max(context, 1U);
@@ -65,7 +66,8 @@ Result<std::unique_ptr<Sampler>> LlamaSampler::make(const llama_vocab* vocabular
     }
     made->top_logprobs_ = settings.top_logprobs;
     if (!settings.grammar.empty()) {
-      auto gate = GrammarGate::make(vocabulary, settings.grammar, settings.grammar_triggers);
+      auto gate =
+          GrammarGate::make(vocabulary, settings.grammar, settings.grammar_triggers, starts);
       if (!gate) return fail(gate.error());
       made->grammar_ = std::move(*gate);
     }
@@ -232,6 +234,21 @@ void LlamaSampler::fill_top(std::span<const float> logits, std::size_t count,
   }
 }
 
+// All candidates that the grammar may allow.
+void LlamaSampler::fill_possible(std::span<const float> logits,
+                                 std::vector<llama_token_data>& scratch) {
+  const auto possible = grammar_->possible();
+  if (!possible) {
+    fill(logits, scratch);
+    return;
+  }
+  scratch.clear();
+  for (const TokenId token : *possible) {
+    const float logit = logits[static_cast<std::size_t>(token)];
+    if (logit != kBanned) scratch.push_back(llama_token_data{token, logit - lowered_by_, 0});
+  }
+}
+
 // The candidates that the grammar allows, the likeliest first where it returns true. Where only the
 // likeliest of them are wanted, it asks about some of the likeliest first, and about all only where
 // too few of those are allowed: the grammar takes far longer than anything else here.
@@ -251,9 +268,14 @@ bool LlamaSampler::fill_allowed(std::span<const float> logits,
     scratch.resize(wanted);
     return true;
   }
-  fill(logits, scratch);
+  fill_possible(logits, scratch);
   remove_refused();
-  if (wanted == 0) return false;
+  if (wanted == 0) {
+    // As libllama has them: the order decides which of them a random number draws.
+    std::sort(scratch.begin(), scratch.end(),
+              [](const auto& left, const auto& right) { return left.id < right.id; });
+    return false;
+  }
   const auto kept = std::min(wanted, scratch.size());
   std::partial_sort(scratch.begin(), scratch.begin() + static_cast<std::ptrdiff_t>(kept),
                     scratch.end(), [](const auto& left, const auto& right) {

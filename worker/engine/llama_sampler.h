@@ -31,11 +31,13 @@ class LlamaSampler final : public Sampler {
   static constexpr std::uint32_t kDefaultContext = 32768;
 
   // `context`: most tokens of a sequence, a bound for what penalties look back at, as their memory
-  // is taken at once. Errors: kInvalidArgument where a setting is out of range or libllama refuses
-  // the grammar.
+  // is taken at once. `starts`: of this vocabulary, makes grammars faster; lives longer than the
+  // sampler. Errors: kInvalidArgument where a setting is out of range or libllama refuses the
+  // grammar.
   static Result<std::unique_ptr<Sampler>> make(const llama_vocab* vocabulary,
                                                const SamplingSettings& settings,
-                                               std::uint32_t context = kDefaultContext);
+                                               std::uint32_t context = kDefaultContext,
+                                               const TokenStarts* starts = nullptr);
 
   void accept_prompt(std::span<const TokenId> tokens) override;
 
@@ -62,6 +64,7 @@ class LlamaSampler final : public Sampler {
   void fill(std::span<const float> logits, std::vector<llama_token_data>& scratch);
   void fill_top(std::span<const float> logits, std::size_t count,
                 std::vector<llama_token_data>& scratch);
+  void fill_possible(std::span<const float> logits, std::vector<llama_token_data>& scratch);
   bool fill_allowed(std::span<const float> logits, std::vector<llama_token_data>& scratch);
   void add_logprobs(std::span<const float> logits, float highest, SampledToken& chosen);
   void accept(TokenId token);

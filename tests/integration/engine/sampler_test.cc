@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "tests/integration/engine/vocabulary_model.h"
@@ -137,16 +139,20 @@ INSTANTIATE_TEST_SUITE_P(
 // all candidates are, with a second draw.
 TEST(LlamaSampler, DrawsOnceMoreWhereTheGrammarRefuses) {
   constexpr const char* kGrammar = "root ::= [a-m] ([n-z] [a-m])* \".\"";
-  for (const std::uint32_t top_k : {0U, 1U, 40U, 300U, 5000U}) {
+  const TokenStarts starts(model().vocabulary());
+  bool with_starts = true;
+  for (const std::uint32_t top_k : {0U, 1U, 40U, 300U, 5000U, 40U, 0U}) {
     SamplingSettings settings;
-    settings.seed = 5;
+    settings.seed = top_k + 5;
     settings.top_k = top_k;
     settings.temperature = 3;
     settings.min_p = 0;
     const auto chain = reference(settings);
     const SamplerPointer grammar(llama_sampler_init_grammar(model().get(), kGrammar, "root"));
     settings.grammar = kGrammar;
-    auto made = LlamaSampler::make(model().get(), settings, 2048);
+    const auto* const used = with_starts ? &starts : nullptr;
+    with_starts = !with_starts;
+    auto made = LlamaSampler::make(model().get(), settings, 2048, used);
     ASSERT_TRUE(made) << made.error().message;
     std::mt19937 random(6);
     std::vector<llama_token_data> scratch;
@@ -178,6 +184,61 @@ TEST(LlamaSampler, DrawsOnceMoreWhereTheGrammarRefuses) {
       llama_sampler_accept(grammar.get(), expected);
       llama_sampler_accept(chain.get(), expected);
     }
+  }
+}
+
+TEST(TokenStarts, HaveEveryTokenOnceAndByItsBeginning) {
+  const auto vocabulary = model().vocabulary();
+  const TokenStarts starts(vocabulary);
+  std::vector<TokenId> all(starts.others().begin(), starts.others().end());
+  EXPECT_EQ(starts.characters().size(), 127U);  // the vocabulary has all bytes; NUL is another
+  for (std::size_t i = 0; i < starts.characters().size(); ++i) {
+    std::string character;
+    vocabulary.append_piece(starts.characters()[i], character, true);
+    ASSERT_EQ(character.size(), 1U);
+    for (const TokenId token : starts.beginning_with(i)) {
+      std::string text;
+      vocabulary.append_piece(token, text, true);
+      EXPECT_EQ(text.front(), character.front());
+      EXPECT_FALSE(vocabulary.ends_generation(token));
+      all.push_back(token);
+    }
+  }
+  std::sort(all.begin(), all.end());
+  ASSERT_EQ(all.size(), kSize);
+  for (std::size_t i = 0; i < kSize; ++i) ASSERT_EQ(all[i], static_cast<TokenId>(i));
+}
+
+// What a grammar allows does not depend on asking about its tokens' beginnings first.
+RC_GTEST_PROP(TokenStarts, ChangeNoChoice, ()) {
+  static const TokenStarts starts(model().vocabulary());
+  static const std::vector<std::string> kGrammars = {"root ::= [a-f]+ \".\"",
+                                                     "root ::= (\" \" [a-z]+)* \"!\"",
+                                                     "root ::= [^a-z]+",
+                                                     "root ::= [\\x20-\\x7E\\u00E0-\\u4E2D]+",
+                                                     "root ::= \"\xC3\xA9\" [a-z]* \"<\"",
+                                                     "root ::= \"x\" <|im_start|> [a-z]+",
+                                                     "root ::= !<|im_start|> \"y\""};
+  auto settings = SamplingSettings{};
+  settings.grammar = *rc::gen::elementOf(kGrammars);
+  settings.seed = *rc::gen::arbitrary<std::uint32_t>();
+  settings.temperature = *rc::gen::elementOf(std::vector<float>{0, 1, 10});
+  settings.top_k = *rc::gen::elementOf(std::vector<std::uint32_t>{0, 3, 300, kSize});
+  settings.min_p = 0;
+  const auto with = LlamaSampler::make(model().get(), settings, 2048, &starts);
+  const auto without = LlamaSampler::make(model().get(), settings, 2048);
+  RC_ASSERT(with.has_value() == without.has_value());
+  RC_PRE(with.has_value());
+  std::mt19937 random(settings.seed);
+  std::vector<llama_token_data> scratch;
+  for (int step = 0; step < 12; ++step) {
+    auto logits = outputs(random);
+    const auto first = static_cast<LlamaSampler&>(**with).choose(logits, scratch);
+    const auto second = static_cast<LlamaSampler&>(**without).choose(logits, scratch);
+    RC_ASSERT(first.has_value() == second.has_value());
+    if (!first) break;
+    RC_ASSERT(first->token == second->token);
+    if (model().vocabulary().ends_generation(first->token)) break;
   }
 }
 
