@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -346,6 +347,41 @@ TEST_F(EndlessLoad, GenerateIsRefusedBeforeReady) {
   EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   ASSERT_TRUE(outcome.error.has_value());
   EXPECT_EQ(outcome.error->reason(), "conflict");
+}
+
+TEST_F(EndlessLoad, EveryOtherCallIsRefusedBeforeReady) {
+  WorkerProcess worker({fifo_, {}});
+  ASSERT_TRUE(worker.wait_listening());
+  const auto refused = [](const std::function<grpc::Status(grpc::ClientContext&)>& call) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    const auto status = call(context);
+    const auto& trailers = context.GetServerTrailingMetadata();
+    const auto trailer = trailers.find("berth-error-bin");
+    v1::ErrorDetail detail;
+    return status.error_code() == grpc::StatusCode::FAILED_PRECONDITION &&
+           trailer != trailers.end() &&
+           detail.ParseFromArray(trailer->second.data(),
+                                 static_cast<int>(trailer->second.size())) &&
+           detail.reason() == "conflict";
+  };
+  auto& stub = worker.stub();
+  EXPECT_TRUE(refused([&](auto& context) {
+    v1::EmbedResponse response;
+    return stub.Embed(&context, {}, &response);
+  }));
+  EXPECT_TRUE(refused([&](auto& context) {
+    v1::TokenizeResponse response;
+    return stub.Tokenize(&context, {}, &response);
+  }));
+  EXPECT_TRUE(refused([&](auto& context) {
+    v1::DetokenizeResponse response;
+    return stub.Detokenize(&context, {}, &response);
+  }));
+  EXPECT_TRUE(refused([&](auto& context) {
+    v1::CountTokensResponse response;
+    return stub.CountTokens(&context, {}, &response);
+  }));
 }
 
 TEST_F(EndlessLoad, CancelLoadEndsTheProcess) {
