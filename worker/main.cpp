@@ -9,6 +9,7 @@
 
 #include "worker/engine/llama_devices.h"
 #include "worker/engine/llama_load.h"
+#include "worker/engine/llama_templates.h"
 #include "worker/service/options.h"
 #include "worker/service/process_limits.h"
 #include "worker/service/serve.h"
@@ -43,6 +44,7 @@ int main(int argc, char** argv) {
       print(worker::llama_devices_json());
       return 0;
     case worker::Options::Action::kServe:
-      return worker::serve(std::move(*options), &worker::load_llama_engine);
+      return worker::serve(std::move(*options), &worker::load_llama_engine,
+                           worker::llama_builtin_templates());
   }
 }

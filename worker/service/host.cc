@@ -59,12 +59,12 @@ void Host::block_signals() {
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-Host::Host(Options options, ListenSocket socket, std::string template_override, EngineLoader loader)
+Host::Host(Options options, ListenSocket socket, TemplateChoice choice, EngineLoader loader)
     : options_(std::move(options)),
       socket_(std::move(socket)),
       loader_(loader),
       runner_(*this),
-      preparer_(runner_, std::move(template_override)),
+      preparer_(runner_, std::move(choice)),
       hub_(options_.instance,
            ControlHub::Handlers{[this] {
                                   cancel_load_ = true;

@@ -32,7 +32,7 @@ using EngineLoader = tl::expected<std::unique_ptr<Engine>, LoadFailure> (*)(cons
 // run()'s return, which the program must follow by _exit: threads are left as they are.
 class Host final : private LoadObserver, private LaneObserver {
  public:
-  Host(Options options, ListenSocket socket, std::string template_override, EngineLoader loader);
+  Host(Options options, ListenSocket socket, TemplateChoice choice, EngineLoader loader);
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
   ~Host() override;

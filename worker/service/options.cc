@@ -92,7 +92,9 @@ std::vector<Option> base_options() {
          return set_choice("--flash-attention", v, kFlashAttention, o.engine.flash_attention);
        }},
       {"--chat-template", true,
-       [](O& o, Text v) { return set_text("--chat-template", v, o.chat_template_file); }},
+       [](O& o, Text v) { return set_text("--chat-template", v, o.chat_template); }},
+      {"--template-program", true,
+       [](O& o, Text v) { return set_text("--template-program", v, o.template_program); }},
       {"--instance", true,
        [](O& o, Text v) -> Status {
          if (Uuid::parse(v).is_nil()) {
@@ -230,7 +232,9 @@ std::string_view help_text() {
   --batch N                most tokens computed at once (64 to 16384, default 512)
   --kv-type TYPE           f32, f16 (default), bf16, q8_0, q5_1, q5_0, q4_1, q4_0, iq4_nl
   --flash-attention MODE   auto (default), on, off
-  --chat-template FILE     a Jinja chat template instead of the model's own
+  --chat-template FILE     a Jinja chat template instead of the model's own, or the name of one of
+                           libllama's (chatml)
+  --template-program PATH  berth-template, which renders it (default: beside this program)
   --device NAME[,NAME]     devices that hold the model's layers, also repeated (default: none, the
                            processor); a device that is not there ends the load
   --device-layers N        layers on them, with the output as the last (default: all)

@@ -16,8 +16,9 @@ struct Options {
   Action action = Action::kServe;
   EngineSettings engine;
   std::string socket;
-  std::string chat_template_file;  // empty: the model's own template
-  std::string instance;            // empty: not checked
+  std::string chat_template;     // a file, or a built-in template's name; empty: the model's own
+  std::string template_program;  // path of berth-template; empty: beside this program
+  std::string instance;          // empty: not checked
   int notify_fd = -1;
   bool parent_stdin = false;
 };

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <pthread.h>
-
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -19,29 +17,29 @@
 #include "worker/lanes/lane_runner.h"
 #include "worker/service/call_lines.h"
 #include "worker/service/pending_call.h"
-#include "worker/template/chat_template.h"
+#include "worker/template/template_choice.h"
+#include "worker/template/template_renderer.h"
 
 namespace berth::worker {
 
 // The threads that do what takes long before a call becomes a job or has its answer: checks, chat
 // templates, tokenizing, grammars. So neither gRPC's threads nor the context thread wait for a long
-// text or a slow template. Owns the parsed template, and the two lines of calls, with a thread
+// text or a slow template. Owns the template renderer, and the two lines of calls, with a thread
 // each: chats wait for templates, everything else does not. A third thread watches deadlines.
 //
 // start() once the vocabulary is there; the first thing that the chats' thread does is to measure
-// the vocabulary and to parse the template, beside the rest of the load. The threads live as long
+// the vocabulary and to start berth-template, beside the rest of the load. The threads live as long
 // as the process.
 class Preparer {
  public:
-  // A template of the operator's instead of the model's own; empty: the model's.
-  Preparer(LaneRunner& runner, std::string template_override);
+  Preparer(LaneRunner& runner, TemplateChoice choice);
   Preparer(const Preparer&) = delete;
   Preparer& operator=(const Preparer&) = delete;
   ~Preparer();
 
   void start(const Engine& engine);
   // Whether the model can chat. After start().
-  [[nodiscard]] bool has_template() const { return !template_source_.empty(); }
+  [[nodiscard]] bool has_template() const { return !choice_.source.empty(); }
   // Bytes of the longest token. Waits for the measurement, some milliseconds at most.
   [[nodiscard]] std::uint32_t longest_token_bytes();
 
@@ -57,7 +55,7 @@ class Preparer {
 
   [[nodiscard]] const Engine& engine() const { return *engine_; }
   [[nodiscard]] LaneRunner& runner() { return runner_; }
-  [[nodiscard]] const std::string& template_source() const { return template_source_; }
+  [[nodiscard]] const std::string& template_source() const { return choice_.source; }
   // The prompt of a chat, without its tools unless `with_tools`. On the chats' thread only.
   // Errors: kNotChat, kTemplateFailed, kInvalidArgument.
   Result<std::vector<PromptPart>> render(const v1::ChatInput& chat, bool with_tools);
@@ -71,13 +69,12 @@ class Preparer {
     std::uint32_t longest_name = 0;   // bytes; also of control tokens
   };
 
-  void start_chats();
   void run_chats();
-  void measure();
+  std::vector<std::string> measure();  // returns the control tokens' texts
   Measures measures();
 
   LaneRunner& runner_;
-  std::string template_source_;
+  TemplateChoice choice_;
   const Engine* engine_ = nullptr;
   CallLines lines_;
 
@@ -85,8 +82,8 @@ class Preparer {
   std::condition_variable measured_;
   std::optional<Measures> measures_;
 
-  std::optional<Result<ChatTemplate>> template_;  // the chats' thread
-  std::optional<pthread_t> chats_thread_;         // with a large stack, unlike any std::thread
+  std::optional<TemplateRenderer> renderer_;  // the chats' thread; none: there is no template
+  std::thread chats_thread_;                  // berth-template dies with it
   std::thread others_thread_;
   std::thread deadlines_thread_;
 };

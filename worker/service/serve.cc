@@ -11,7 +11,9 @@
 
 #include "common/fd.h"
 #include "worker/service/listen_socket.h"
+#include "worker/template/template_choice.h"
 #include "worker/template/template_guard.h"
+#include "worker/template/template_renderer.h"
 
 namespace berth::worker {
 namespace {
@@ -36,6 +38,27 @@ std::string read_template(const std::string& path) {
   return text;
 }
 
+// A name without a directory is that of a built-in template, unless there is such a file.
+Result<TemplateChoice> choose_template(const Options& options, BuiltinTemplates builtin) {
+  TemplateChoice choice;
+  choice.program = options.template_program;
+  if (choice.program.empty()) choice.program = template_program_beside_self();
+  choice.builtin = builtin;
+  const auto& wanted = options.chat_template;
+  if (wanted.empty()) return choice;
+  choice.source = read_template(wanted);
+  if (!choice.source.empty()) return choice;
+  choice.named =
+      wanted.find('/') == std::string::npos && builtin.has != nullptr && builtin.has(wanted);
+  if (!choice.named) {
+    return fail(Reason::kInvalidArgument,
+                "--chat-template " + wanted +
+                    " cannot be read, is no regular file, is empty or longer than 256 KiB.");
+  }
+  choice.source = wanted;
+  return choice;
+}
+
 }  // namespace
 
 int complain(std::string_view message, int status) {
@@ -44,28 +67,20 @@ int complain(std::string_view message, int status) {
   return status;
 }
 
-int serve(Options options, EngineLoader loader) {
+int serve(Options options, EngineLoader loader, BuiltinTemplates builtin) {
   if (options.notify_fd >= 0 && ::fcntl(options.notify_fd, F_SETFD, FD_CLOEXEC) != 0) {
     return complain("--notify-fd " + std::to_string(options.notify_fd) + " is not open.",
                     kExitUsage);
   }
-  std::string template_override;
-  if (!options.chat_template_file.empty()) {
-    template_override = read_template(options.chat_template_file);
-    if (template_override.empty()) {
-      return complain("--chat-template " + options.chat_template_file +
-                          " cannot be read, is no regular file, is empty or longer than "
-                          "256 KiB.",
-                      kExitUsage);
-    }
-  }
+  auto choice = choose_template(options, builtin);
+  if (!choice) return complain(choice.error().message, kExitUsage);
   Host::block_signals();
   auto socket = ListenSocket::open(options.socket);
   if (!socket) {
     const bool usage = socket.error().reason == Reason::kInvalidArgument;
     return complain(socket.error().message, usage ? kExitUsage : kExitFailed);
   }
-  Host host(std::move(options), std::move(*socket), std::move(template_override), loader);
+  Host host(std::move(options), std::move(*socket), std::move(*choice), loader);
   const int status = host.run();
   ::_exit(status);  // other threads may be anywhere in gRPC or libllama
 }

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "worker/engine/builtin_templates.h"
 #include "worker/service/host.h"
 #include "worker/service/options.h"
 
@@ -16,6 +17,6 @@ int complain(std::string_view message, int status);
 
 // Serves until told to end, and ends the process. Returns an exit status where that did not begin:
 // what the options name is not there, or the socket cannot be had. Main thread, before any other.
-int serve(Options options, EngineLoader loader);
+int serve(Options options, EngineLoader loader, BuiltinTemplates builtin = {});
 
 }  // namespace berth::worker

@@ -144,14 +144,6 @@ Result<std::vector<PromptPart>> ChatTemplate::render(const ChatRequest& request,
   }
 }
 
-Result<std::string> ChatTemplate::render(std::string_view messages_json,
-                                         std::string_view tools_json, bool add_generation_prompt) {
-  const auto parts = render(ChatRequest{messages_json, tools_json, {}, add_generation_prompt},
-                            ControlTexts({}), std::time(nullptr));
-  if (!parts) return fail(parts.error());
-  return parts->front().text;
-}
-
 Result<std::string> ChatTemplate::adapted(const ChatRequest& request) {
   try {
     auto conversation = read_conversation(request, impl_->source);

@@ -4,7 +4,6 @@
 #include <ctime>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,10 +41,6 @@ class ChatTemplate {
   // template says.
   Result<std::vector<PromptPart>> render(const ChatRequest& request, const ControlTexts& control,
                                          std::time_t now);
-
-  // The same as one text, without control texts.
-  Result<std::string> render(std::string_view messages_json, std::string_view tools_json,
-                             bool add_generation_prompt);
 
   // The request as the template gets it, as JSON: an object with messages, tools, variables and
   // add_generation_prompt. For tests, which give it to another renderer.

@@ -1,17 +1,11 @@
 #pragma once
 
-#include <string>
 #include <vector>
 
+#include "worker/engine/builtin_templates.h"
 #include "worker/template/control_texts.h"
 
 namespace berth::worker {
-
-// A message for libllama's own templates, which know only texts.
-struct FlatMessage {
-  std::string role;
-  std::string content;
-};
 
 // Messages with the texts of control tokens in them between marks.
 struct FlatConversation {

@@ -87,7 +87,7 @@ Result<std::vector<PromptPart>> TemplateRenderer::attempt(const ChatRequest& req
 
 Result<std::vector<PromptPart>> TemplateRenderer::render_builtin(const ChatRequest& request,
                                                                  const Abandoned& abandoned) {
-  if (!setup_.builtin) {
+  if (setup_.builtin.apply == nullptr) {
     if (broken_) return fail(*broken_);
     return fail(Reason::kNotChat, "There are no built-in chat templates here.");
   }
@@ -96,8 +96,8 @@ Result<std::vector<PromptPart>> TemplateRenderer::render_builtin(const ChatReque
   if (auto* const error = std::get_if<Error>(&*answer)) return fail(std::move(*error));
   const auto* const flat = std::get_if<FlatConversation>(&*answer);
   if (flat == nullptr) return fail(Reason::kInternal, "berth-template answered something else.");
-  const auto text =
-      setup_.builtin(setup_.chat_template.source, flat->messages, request.add_generation_prompt);
+  const auto text = setup_.builtin.apply(setup_.chat_template.source, flat->messages,
+                                         request.add_generation_prompt);
   // What is wrong with the model's template says more than that there is no other.
   if (!text) return fail(broken_ ? *broken_ : text.error());
   return control_.split(*text, flat->marks);

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "common/result.h"
+#include "worker/engine/builtin_templates.h"
 #include "worker/engine/prompt_part.h"
 #include "worker/template/chat_request.h"
 #include "worker/template/control_texts.h"
@@ -15,13 +14,6 @@
 #include "worker/template/template_process.h"
 
 namespace berth::worker {
-
-// Renders by a template that is built into libllama (`name_or_source`: its name, or a template that
-// libllama recognises). Errors: kTemplateFailed where there is none. Called on the renderer's
-// thread.
-using BuiltinTemplate = std::function<Result<std::string>(const std::string& name_or_source,
-                                                          std::span<const FlatMessage> messages,
-                                                          bool add_generation_prompt)>;
 
 // The worker's chat template: renders in berth-template, which it starts, watches and starts again
 // after a crash; never two at once. Where the template cannot be parsed, libllama's own one of the
@@ -34,8 +26,8 @@ class TemplateRenderer {
   struct Setup {
     std::string program;  // path of berth-template
     TemplateSetup chat_template;
-    bool named = false;       // its source is the name of one that is built in
-    BuiltinTemplate builtin;  // may be empty: there are none
+    bool named = false;  // its source is the name of one that is built in
+    BuiltinTemplates builtin;
     TemplateLimits limits;
   };
 

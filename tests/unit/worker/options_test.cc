@@ -51,7 +51,7 @@ TEST(Options, TakesBothForms) {
   EXPECT_EQ(options->engine.batch, 256U);
   EXPECT_EQ(options->engine.kv_type, "q8_0");
   EXPECT_EQ(options->engine.flash_attention, "on");
-  EXPECT_EQ(options->chat_template_file, "t.jinja");
+  EXPECT_EQ(options->chat_template, "t.jinja");
   EXPECT_EQ(options->instance, "0190b1a0-0000-7000-8000-000000000001");
   EXPECT_EQ(options->notify_fd, 3);
   EXPECT_TRUE(options->parent_stdin);

@@ -91,8 +91,8 @@ TEST(TemplateRenderer, SaysThatTheProgramIsMissing) {
 TEST(TemplateRenderer, UsesABuiltInTemplateByName) {
   auto made = setup("chatml");
   made.named = true;
-  made.builtin = [](const std::string& name, std::span<const FlatMessage> messages,
-                    bool add) -> Result<std::string> {
+  made.builtin.apply = [](const std::string& name, std::span<const FlatMessage> messages,
+                          bool add) -> Result<std::string> {
     return name + ":" + messages[0].role + "=" + messages[0].content + (add ? "+" : "-");
   };
   TemplateRenderer renderer(std::move(made));
@@ -101,13 +101,16 @@ TEST(TemplateRenderer, UsesABuiltInTemplateByName) {
 
 TEST(TemplateRenderer, FallsBackToABuiltInTemplate) {
   auto made = setup("{% if %}");
-  made.builtin = [](const std::string& source, std::span<const FlatMessage> messages,
-                    bool /*add*/) -> Result<std::string> { return source + messages[0].content; };
+  made.builtin.apply = [](const std::string& source, std::span<const FlatMessage> messages,
+                          bool /*add*/) -> Result<std::string> {
+    return source + messages[0].content;
+  };
   TemplateRenderer renderer(std::move(made));
   EXPECT_EQ(rendered(renderer), "{% if %}x");
 
   made = setup("{% if %}");
-  made.builtin = [](const auto&...) -> Result<std::string> {
+  made.builtin.apply = [](const std::string&, std::span<const FlatMessage>,
+                          bool) -> Result<std::string> {
     return fail(Reason::kTemplateFailed, "there is none");
   };
   TemplateRenderer without(std::move(made));
