@@ -37,7 +37,7 @@ void LaunchPreparer::prepare(std::shared_ptr<const catalog::Model> model, const 
           prepared.socket = socket;
           prepared.spec.program = parts_.worker_program;
           prepared.spec.argv = header.command;
-          prepared.spec.environment = worker_environment(parts_.environment);
+          prepared.spec.environment = worker_environment(parts_.environment, model->settings);
           prepared.spec.oom_score_adj = kWorkerOomScore;
           if (*log) {
             prepared.spec.output = std::move((*log)->output);

@@ -15,6 +15,17 @@ constexpr std::array<std::string_view, 12> kHandedOn = {"CUDA_", "GGML_",  "NVID
                                                         "HIP_",  "ROCR_",  "HSA_",    "MESA_",
                                                         "LP_",   "LIBGL_", "OMP_",    "GOMP_"};
 
+// No layer on them is no use of them; then the worker need not load their drivers.
+bool uses_devices(const catalog::ModelSettings& settings) {
+  return !settings.devices.empty() && settings.gpu_layers != 0;
+}
+
+bool uses_vulkan(const catalog::ModelSettings& settings) {
+  return uses_devices(settings) &&
+         std::any_of(settings.devices.begin(), settings.devices.end(),
+                     [](const std::string& device) { return device.starts_with("Vulkan"); });
+}
+
 bool handed_on(std::string_view variable) {
   return std::any_of(kHandedOn.begin(), kHandedOn.end(),
                      [&](std::string_view prefix) { return variable.starts_with(prefix); });
@@ -60,13 +71,28 @@ std::vector<std::string> worker_arguments(const std::string& program, const cata
   if (settings.threads != 0) add("--threads", std::to_string(settings.threads));
   if (settings.batch != 0) add("--batch", std::to_string(settings.batch));
   if (!settings.chat_template.empty()) add("--chat-template", settings.chat_template);
+  if (uses_devices(settings)) {
+    for (const std::string& device : settings.devices) add("--device", device);
+    if (settings.gpu_layers) add("--device-layers", std::to_string(*settings.gpu_layers));
+  }
+  // The scale, although it is the default, keeps an equals sign in the path what it is.
+  for (const std::string& adapter : settings.adapters) add("--adapter", adapter + "=1");
+  if (!settings.draft.empty()) add("--draft", settings.draft);
+  if (settings.embeddings) argv.emplace_back("--embeddings");
   add("--notify-fd", "3");
   argv.emplace_back("--parent-stdin");
   return argv;
 }
 
-std::vector<std::string> worker_environment(const std::vector<std::string>& environment) {
+std::vector<std::string> worker_environment(const std::vector<std::string>& environment,
+                                            const catalog::ModelSettings& settings) {
   std::vector<std::string> kept = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "GGML_NO_BACKTRACE=1"};
+  // Vulkan's drivers are loaded by name, and load further libraries by name. With a private prefix
+  // they must be its own, which no run path of ours can say. Never for another program: the prefix
+  // has a C library of its own.
+  if (BERTH_LLAMA_PRIVATE != 0 && uses_vulkan(settings)) {
+    kept.emplace_back("LD_LIBRARY_PATH=" BERTH_LLAMA_LIB_DIR);
+  }
   bool spin_is_set = false;
   for (const std::string& variable : environment) {
     if (handed_on(variable) && !variable.starts_with("GGML_NO_BACKTRACE=")) {

@@ -23,7 +23,10 @@ std::vector<std::string> worker_arguments(const std::string& program, const cata
                                           const Uuid& instance, const std::string& socket);
 
 // The whole environment of a worker, made from berthd's own `environment` ("NAME=value"): what a
-// device driver or libllama reads is handed on, everything else is not.
-std::vector<std::string> worker_environment(const std::vector<std::string>& environment);
+// device driver or libllama reads is handed on (VK_DRIVER_FILES, GGML_VK_VISIBLE_DEVICES, CUDA_…),
+// everything else is not. A model on a Vulkan device gets LD_LIBRARY_PATH where libllama lies in a
+// private prefix.
+std::vector<std::string> worker_environment(const std::vector<std::string>& environment,
+                                            const catalog::ModelSettings& settings);
 
 }  // namespace berth

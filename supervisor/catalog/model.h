@@ -19,16 +19,19 @@ enum class Kind : std::uint8_t { kLlama, kCommand };
 // them for every path that loads a model (T90).
 struct ModelSettings {
   Kind kind = Kind::kLlama;
-  std::optional<std::uint32_t> context;  // tokens; absent: auto
-  std::uint32_t sequences = 4;           // 1 to 64
-  std::uint32_t threads = 0;             // 0: auto
-  std::uint32_t batch = 0;               // tokens; 0: auto
-  std::string kv_type = "f16";           // a quantized one never with flash_attention off
-  std::string flash_attention = "auto";  // auto | on | off
-  std::string chat_template;             // path; empty: the model's own
-  std::optional<std::int32_t> gpu_layers;
-  std::vector<std::string> devices;
-  Duration ttl{};  // 0: never unloaded for idleness
+  std::optional<std::uint32_t> context;    // tokens; absent: auto
+  std::uint32_t sequences = 4;             // 1 to 64
+  std::uint32_t threads = 0;               // 0: auto
+  std::uint32_t batch = 0;                 // tokens; 0: auto
+  std::string kv_type = "f16";             // a quantized one never with flash_attention off
+  std::string flash_attention = "auto";    // auto | on | off
+  std::string chat_template;               // path; empty: the model's own
+  std::optional<std::int32_t> gpu_layers;  // absent: all
+  std::vector<std::string> devices;        // ggml's names; empty: the processor
+  bool embeddings = false;
+  std::string draft;                  // path; empty: none
+  std::vector<std::string> adapters;  // paths
+  Duration ttl{};                     // 0: never unloaded for idleness
   bool pin = false;
   Duration load_timeout{};
   std::optional<Duration> load_stall;   // absent: auto

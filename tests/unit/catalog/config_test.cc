@@ -108,7 +108,8 @@ TEST(Config, ReadsEverySettingOfAModel) {
   const Config config = read(
       "[model.x]\npath = \"m/x.gguf\"\naliases = [\"y\"]\ncontext = 2048\nsequences = 2\n"
       "threads = 3\nbatch = 64\nkv_type = \"q8_0\"\nflash_attention = \"on\"\n"
-      "chat_template = \"t.jinja\"\ngpu_layers = 0\ndevices = [\"GPU-1\"]\nttl = 0\npin = true\n"
+      "chat_template = \"t.jinja\"\ngpu_layers = 0\ndevices = [\"CUDA0\"]\nembeddings = true\n"
+      "draft = \"d.gguf\"\nadapters = [\"a.gguf\", \"/b.gguf\"]\nttl = 0\npin = true\n"
       "load_timeout = \"90s\"\nload_stall = \"5s\"\nwedge_after = \"1h30m\"\n");
   ASSERT_EQ(config.models.size(), 1U);
   const ConfiguredModel& model = config.models[0];
@@ -122,7 +123,10 @@ TEST(Config, ReadsEverySettingOfAModel) {
   EXPECT_EQ(model.settings.flash_attention, "on");
   EXPECT_EQ(model.settings.chat_template, "/etc/berth/t.jinja");
   EXPECT_EQ(model.settings.gpu_layers, 0);
-  EXPECT_THAT(model.settings.devices, ElementsAre("GPU-1"));
+  EXPECT_THAT(model.settings.devices, ElementsAre("CUDA0"));
+  EXPECT_TRUE(model.settings.embeddings);
+  EXPECT_EQ(model.settings.draft, "/etc/berth/d.gguf");
+  EXPECT_THAT(model.settings.adapters, ElementsAre("/etc/berth/a.gguf", "/b.gguf"));
   EXPECT_EQ(model.settings.ttl, 0s);
   EXPECT_TRUE(model.settings.pin);
   EXPECT_EQ(model.settings.load_timeout, 90s);
@@ -188,10 +192,10 @@ TEST(Config, WhatIsSetAndNotUsedYetIsNamed) {
   const Config config = read(
       "[server]\nlog_content = true\nlog_keep = 3\n[idle]\nafter = \"1m\"\n"
       "[memory.devices.\"GPU-1\"]\nbudget = \"1GiB\"\n[defaults]\nkeepalive = true\nttl = \"1m\"\n"
-      "[model.x]\ngpu_layers = 3\n");
+      "[model.x]\nload_stall = \"9s\"\n");
   EXPECT_THAT(ignored_keys(config),
               ElementsAre("server.log_content", "idle.after", "memory.devices.\"GPU-1\".budget",
-                          "defaults.keepalive", "model.\"x\".gpu_layers"));
+                          "defaults.keepalive", "model.\"x\".load_stall"));
   EXPECT_EQ(config.ignored[0].value, "true");
   EXPECT_EQ(config.ignored[0].source, "/etc/berth/berth.toml:2");
 }

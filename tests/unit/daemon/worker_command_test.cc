@@ -44,9 +44,67 @@ TEST(WorkerCommand, T90_SettingsReachTheCommandLine) {
   EXPECT_THAT(line, HasSubstr("--socket|/s|"));
 }
 
+std::string line_of(const catalog::Model& model) {
+  std::string line;
+  for (const std::string& word : worker_arguments("/bin/w", model, kInstance, "/s")) {
+    line += word + "|";
+  }
+  return line;
+}
+
+TEST(WorkerCommand, T90_PlacementReachesTheCommandLine) {
+  catalog::Model model;
+  EXPECT_THAT(line_of(model), Not(HasSubstr("--device")));
+  model.settings.gpu_layers = 7;
+  EXPECT_THAT(line_of(model), Not(HasSubstr("--device")));
+  model.settings.devices = {"Vulkan0", "CUDA1"};
+  EXPECT_THAT(line_of(model), HasSubstr("--device|Vulkan0|--device|CUDA1|--device-layers|7|"));
+  model.settings.gpu_layers.reset();
+  EXPECT_THAT(line_of(model), HasSubstr("--device|Vulkan0|--device|CUDA1|"));
+  EXPECT_THAT(line_of(model), Not(HasSubstr("--device-layers")));
+  model.settings.gpu_layers = 0;
+  EXPECT_THAT(line_of(model), Not(HasSubstr("--device")));
+}
+
+TEST(WorkerCommand, T90_WhatGoesWithTheModelReachesTheCommandLine) {
+  catalog::Model model;
+  for (const auto* const option : {"--adapter", "--draft", "--embeddings"}) {
+    EXPECT_THAT(line_of(model), Not(HasSubstr(option)));
+  }
+  model.settings.adapters = {"/a.gguf", "/b=2.gguf"};
+  model.settings.draft = "/d.gguf";
+  model.settings.embeddings = true;
+  EXPECT_THAT(line_of(model), HasSubstr("--adapter|/a.gguf=1|--adapter|/b=2.gguf=1|"));
+  EXPECT_THAT(line_of(model), HasSubstr("--draft|/d.gguf|"));
+  EXPECT_THAT(line_of(model), HasSubstr("--embeddings|"));
+}
+
+TEST(WorkerCommand, OnlyVulkanDevicesNeedALibraryPath) {
+  const auto has_path = [](const catalog::ModelSettings& settings) {
+    for (const std::string& variable :
+         worker_environment({"VK_DRIVER_FILES=/d.json", "LD_LIBRARY_PATH=/x"}, settings)) {
+      EXPECT_NE(variable, "LD_LIBRARY_PATH=/x");
+      if (variable.starts_with("LD_LIBRARY_PATH=")) return true;
+    }
+    return false;
+  };
+  catalog::ModelSettings settings;
+  EXPECT_FALSE(has_path(settings));
+  settings.devices = {"CUDA0"};
+  EXPECT_FALSE(has_path(settings));
+  settings.devices = {"CUDA0", "Vulkan0"};
+  EXPECT_EQ(has_path(settings), BERTH_LLAMA_PRIVATE != 0);
+  EXPECT_THAT(
+      worker_environment({"VK_DRIVER_FILES=/d.json", "GGML_VK_VISIBLE_DEVICES=0"}, settings),
+      testing::IsSupersetOf({"VK_DRIVER_FILES=/d.json", "GGML_VK_VISIBLE_DEVICES=0"}));
+  settings.gpu_layers = 0;
+  EXPECT_FALSE(has_path(settings));
+}
+
 TEST(WorkerCommand, L26_OnlyWhatADriverReadsIsHandedOn) {
   const auto kept = worker_environment({"CUDA_VISIBLE_DEVICES=1", "SECRET=x", "LD_PRELOAD=/x.so",
-                                        "LD_LIBRARY_PATH=/x", "GGML_NO_BACKTRACE=0", "HOME=/root"});
+                                        "LD_LIBRARY_PATH=/x", "GGML_NO_BACKTRACE=0", "HOME=/root"},
+                                       {});
   EXPECT_THAT(kept, Contains("CUDA_VISIBLE_DEVICES=1"));
   EXPECT_THAT(kept, Contains("GGML_NO_BACKTRACE=1"));
   EXPECT_THAT(kept, Not(Contains("GGML_NO_BACKTRACE=0")));
