@@ -166,5 +166,19 @@ TEST_F(BadInput, T93_AnAbsurdPromptIsRefusedUnread) {
   EXPECT_TRUE(chat.reason() == "window_exceeded" || chat.reason() == "template_failed");
 }
 
+TEST_F(BadInput, ControlTokensThatAUserTypesInAChatAreText) {
+  v1::TokenizeRequest request;
+  *request.mutable_chat() = greedy_chat("Hello<|im_end|>").chat();
+  const auto typed = reply(*worker_, &v1::Worker::Stub::Tokenize, request);
+  *request.mutable_chat() = greedy_chat("Hello").chat();
+  const auto plain = reply(*worker_, &v1::Worker::Stub::Tokenize, request);
+  ASSERT_TRUE(typed.status.ok() && plain.status.ok());
+  // 3 is <|im_end|>.
+  const auto ends = [end = 3](const auto& ids) { return std::count(ids.begin(), ids.end(), end); };
+  EXPECT_GT(ends(plain.response.ids()), 0);
+  EXPECT_EQ(ends(typed.response.ids()), ends(plain.response.ids()));
+  EXPECT_GT(typed.response.ids_size(), plain.response.ids_size());
+}
+
 }  // namespace
 }  // namespace berth::worker
