@@ -1,12 +1,10 @@
 #include "worker/service/answer_shape.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "worker/grammar/gbnf_check.h"
 #include "worker/grammar/json_schema.h"
-#include "worker/grammar/tool_call_schema.h"
 #include "worker/service/invalid_argument.h"
 
 namespace berth::worker {
@@ -14,49 +12,6 @@ namespace {
 
 // How gpt-oss begins what the user sees.
 constexpr const char* kHarmonyFinal = "<|channel|>final<|message|>";
-
-// The same error about a field of the request.
-Error about(const Error& error, const char* param) {
-  ErrorExtras extras;
-  if (error.extras != nullptr) extras = *error.extras;
-  extras.param = param;
-  return {error.reason, error.message, std::move(extras)};
-}
-
-// How a model writes calls whose names are within the JSON.
-struct CallGrammar {
-  GrammarForm wrapper;
-  ToolCallKeys keys;
-};
-
-std::optional<CallGrammar> call_grammar(ToolForm form) {
-  CallGrammar grammar;
-  switch (form) {
-    case ToolForm::kHermes:
-      grammar.wrapper.before = "<tool_call>\n";
-      grammar.wrapper.after = "\n</tool_call>";
-      grammar.wrapper.separator = "\n";
-      grammar.wrapper.repeated = true;
-      return grammar;
-    case ToolForm::kLlama3:
-      grammar.keys.arguments = "parameters";
-      return grammar;
-    case ToolForm::kMistral:
-      grammar.wrapper.opening = "[TOOL_CALLS][";
-      grammar.wrapper.separator = ", ";
-      grammar.wrapper.closing = "]";
-      grammar.wrapper.repeated = true;
-      return grammar;
-    case ToolForm::kJson:
-      return grammar;
-    case ToolForm::kNone:
-    case ToolForm::kMistralNamed:
-    case ToolForm::kHarmony:
-    case ToolForm::kDeepSeek:
-      break;
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -103,32 +58,12 @@ Status apply_format(const v1::OutputFormat& format, SamplingSettings& sampling) 
   return {};
 }
 
-Status apply_forced_tool(std::string_view tools_json, const ToolChoice& choice, AnswerForm& form,
-                         SamplingSettings& sampling) {
-  auto syntax = call_grammar(form.tools);
-  if (!syntax) {
-    // Without its channels there is no reasoning either.
-    if (form.tools == ToolForm::kHarmony) form = AnswerForm{};
-    form.tools = ToolForm::kJson;
-    syntax.emplace();
-  }
-  std::optional<std::string> only;
-  if (choice.kind == ToolChoice::Kind::kNamed) {
-    only = choice.name;
-    syntax->wrapper.repeated = false;  // one call of it is what was asked for
-  }
-  const auto schema = tool_call_schema(tools_json, only, syntax->keys);
-  if (!schema) return fail(about(schema.error(), "chat.tools_json"));
-  auto grammar = json_schema_to_gbnf(*schema, syntax->wrapper);
-  if (!grammar) return fail(about(grammar.error(), "chat.tools_json"));
-  sampling.grammar = std::move(*grammar);
-  return {};
-}
-
-void begin_after_reasoning(const AnswerForm& form, SamplingSettings& sampling) {
+void begin_after_reasoning(const AnswerForm& form, const ToolChoice& choice,
+                           SamplingSettings& sampling) {
   if (form.tools == ToolForm::kHarmony) {
-    sampling.grammar_triggers = {kHarmonyFinal};
-  } else if (form.starts_in_reasoning) {
+    // A forced call begins at once; its grammar has the channel.
+    if (!choice.is_forced()) sampling.grammar_triggers = {kHarmonyFinal};
+  } else if (form.starts_in_reasoning && !form.reasoning_close.empty()) {
     sampling.grammar_triggers = {form.reasoning_close};
   }
 }

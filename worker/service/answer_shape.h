@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string_view>
-
 #include "berth/v1/inference.pb.h"
 #include "common/result.h"
 #include "worker/answer/answer_form.h"
@@ -19,13 +17,9 @@ Status check_combination(const v1::GenerateRequest& request, const ChatTools& to
 // kInvalidArgument with the field, and the keyword with its place or the line of the grammar.
 Status apply_format(const v1::OutputFormat& format, SamplingSettings& sampling);
 
-// The grammar of an answer that calls a tool, written as `form` has it; `form` becomes kJson where
-// it has no JSON with the tool's name in it. As apply_format().
-Status apply_forced_tool(std::string_view tools_json, const ToolChoice& choice, AnswerForm& form,
-                         SamplingSettings& sampling);
-
 // Lets the model think first, where the prompt has opened its reasoning: the grammar applies from
 // the reasoning's end on.
-void begin_after_reasoning(const AnswerForm& form, SamplingSettings& sampling);
+void begin_after_reasoning(const AnswerForm& form, const ToolChoice& choice,
+                           SamplingSettings& sampling);
 
 }  // namespace berth::worker

@@ -8,6 +8,7 @@
 #include "worker/service/answer_shape.h"
 #include "worker/service/answer_sink.h"
 #include "worker/service/call_lines.h"
+#include "worker/service/forced_call.h"
 #include "worker/service/generate_stream.h"
 #include "worker/service/invalid_argument.h"
 #include "worker/service/preparer.h"
@@ -99,12 +100,12 @@ Status GenerateWork::read_chat(Job& job) {
 
 Status GenerateWork::shape_answer(SamplingSettings& sampling) {
   if (tools_.choice.is_forced()) {
-    auto applied = apply_forced_tool(request_.chat().tools_json(), tools_.choice, form_, sampling);
+    auto applied = apply_forced_call(request_.chat().tools_json(), tools_, form_, sampling);
     if (!applied) return applied;
   } else if (auto applied = apply_format(request_.format(), sampling); !applied) {
     return applied;
   }
-  if (!sampling.grammar.empty()) begin_after_reasoning(form_, sampling);
+  if (!sampling.grammar.empty()) begin_after_reasoning(form_, tools_.choice, sampling);
   if (!parts_anything(form_)) return {};
   for (const auto text : needed_control_texts(form_)) {
     if (const auto token = preparer_->engine().control_token(text)) {

@@ -13,6 +13,13 @@ tl::unexpected<Error> invalid(std::string param, std::string message) {
   return fail(Error(Reason::kInvalidArgument, std::move(message), std::move(extras)));
 }
 
+Error about(const Error& error, std::string param) {
+  ErrorExtras extras;
+  if (error.extras != nullptr) extras = *error.extras;
+  extras.param = std::move(param);
+  return {error.reason, error.message, std::move(extras)};
+}
+
 tl::unexpected<Error> out_of_range(const std::string& param, std::string_view range,
                                    std::string_view value) {
   return invalid(param,

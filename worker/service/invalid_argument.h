@@ -10,6 +10,9 @@ namespace berth::worker {
 // kInvalidArgument about one field of a request.
 tl::unexpected<Error> invalid(std::string param, std::string message);
 
+// The same error about a field of the request.
+Error about(const Error& error, std::string param);
+
 // "sampling.top_p must be above 0 and at most 1, not 1.5."
 tl::unexpected<Error> out_of_range(const std::string& param, std::string_view range,
                                    std::string_view value);

@@ -15,11 +15,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Kind = ToolChoice::Kind;
 
-constexpr const char* kTools = R"([
-  {"type": "function", "function": {"name": "weather", "parameters": {
-    "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}},
-  {"type": "function", "function": {"name": "clock"}}])";
-
 Result<std::string> grammar_of(const v1::OutputFormat& format) {
   SamplingSettings sampling;
   if (auto applied = apply_format(format, sampling); !applied) return fail(applied.error());
@@ -85,60 +80,28 @@ TEST(AnswerShape, GrammarsAndSchemasThatBlowUpAreRefused) {
   EXPECT_FALSE(grammar_of(format).has_value());
 }
 
-TEST(AnswerShape, ForcedCallsAreWrittenAsTheModelDoes) {
-  struct Case {
-    ToolForm form;
-    const char* part;
-    ToolForm after;
-  };
-  for (const auto& one : {
-           Case{ToolForm::kHermes, "<tool_call>", ToolForm::kHermes},
-           Case{ToolForm::kLlama3, "parameters", ToolForm::kLlama3},
-           Case{ToolForm::kMistral, "[TOOL_CALLS]", ToolForm::kMistral},
-           Case{ToolForm::kJson, "arguments", ToolForm::kJson},
-           Case{ToolForm::kNone, "arguments", ToolForm::kJson},
-           Case{ToolForm::kHarmony, "arguments", ToolForm::kJson},
-           Case{ToolForm::kDeepSeek, "arguments", ToolForm::kJson},
-           Case{ToolForm::kMistralNamed, "arguments", ToolForm::kJson},
-       }) {
-    for (const auto& choice :
-         {ToolChoice{Kind::kRequired, {}}, ToolChoice{Kind::kNamed, "clock"}}) {
-      AnswerForm form;
-      form.tools = one.form;
-      SamplingSettings sampling;
-      const auto applied = apply_forced_tool(kTools, choice, form, sampling);
-      ASSERT_TRUE(applied.has_value()) << applied.error().message;
-      EXPECT_TRUE(check_gbnf(sampling.grammar, GbnfBounds::kConverterBytes).has_value());
-      EXPECT_THAT(sampling.grammar, HasSubstr(one.part));
-      EXPECT_EQ(form.tools, one.after);
-      const bool has_weather = sampling.grammar.find("weather") != std::string::npos;
-      EXPECT_EQ(has_weather, choice.kind == Kind::kRequired);
-    }
-  }
-}
-
-TEST(AnswerShape, ToolsThatNoGrammarCanHaveAreRefused) {
-  AnswerForm form;
-  SamplingSettings sampling;
-  const auto applied = apply_forced_tool(
-      R"([{"type": "function", "function": {"name": "a", "parameters": {"not": {}}}}])",
-      ToolChoice{Kind::kRequired, {}}, form, sampling);
-  ASSERT_FALSE(applied.has_value());
-  EXPECT_EQ(applied.error().extras->param, "chat.tools_json");
-}
-
 TEST(AnswerShape, AGrammarBeginsBehindTheReasoning) {
   SamplingSettings sampling;
-  begin_after_reasoning({}, sampling);
+  begin_after_reasoning({}, {}, sampling);
   EXPECT_THAT(sampling.grammar_triggers, IsEmpty());
   AnswerForm form;
   form.reasoning_open = "<think>";
   form.reasoning_close = "</think>";
-  begin_after_reasoning(form, sampling);
+  begin_after_reasoning(form, {}, sampling);
   EXPECT_THAT(sampling.grammar_triggers, IsEmpty());
   form.starts_in_reasoning = true;
-  begin_after_reasoning(form, sampling);
+  begin_after_reasoning(form, {}, sampling);
   EXPECT_THAT(sampling.grammar_triggers, ElementsAre("</think>"));
+}
+
+TEST(AnswerShape, InHarmonyAGrammarBindsTheFinalChannelAndForcedCallsBeginAtOnce) {
+  AnswerForm form;
+  form.tools = ToolForm::kHarmony;
+  SamplingSettings sampling;
+  begin_after_reasoning(form, ToolChoice{Kind::kRequired, {}}, sampling);
+  EXPECT_THAT(sampling.grammar_triggers, IsEmpty());
+  begin_after_reasoning(form, {}, sampling);
+  EXPECT_THAT(sampling.grammar_triggers, ElementsAre("<|channel|>final<|message|>"));
 }
 
 TEST(AnswerShape, WhatDoesNotGoTogetherSaysWhatToLeaveOut) {

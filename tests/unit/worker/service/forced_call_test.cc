@@ -1,0 +1,141 @@
+#include "worker/service/forced_call.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "worker/answer/answer_parser.h"
+#include "worker/grammar/gbnf_check.h"
+
+namespace berth::worker {
+namespace {
+
+using testing::HasSubstr;
+using Kind = ToolChoice::Kind;
+
+constexpr const char* kTools = R"([
+  {"type": "function", "function": {"name": "weather", "parameters": {
+    "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}},
+  {"type": "function", "function": {"name": "clock"}}])";
+
+ChatTools required() {
+  return {{Kind::kRequired, {}}, {"weather", "clock"}};
+}
+ChatTools named(const std::string& name) {
+  return {{Kind::kNamed, name}, {"weather", "clock"}};
+}
+
+struct Forced {
+  AnswerForm form;
+  std::string grammar;
+};
+
+Forced forced(ToolForm tools_form, const ChatTools& tools, bool starts_in_reasoning = false) {
+  Forced made;
+  made.form.tools = tools_form;
+  if (starts_in_reasoning) {
+    made.form.reasoning_open = "<think>";
+    made.form.reasoning_close = "</think>";
+    made.form.starts_in_reasoning = true;
+  }
+  SamplingSettings sampling;
+  const auto applied = apply_forced_call(kTools, tools, made.form, sampling);
+  EXPECT_TRUE(applied.has_value()) << applied.error().message;
+  made.grammar = sampling.grammar;
+  EXPECT_TRUE(check_gbnf(made.grammar, GbnfBounds::kConverterBytes).has_value()) << made.grammar;
+  return made;
+}
+
+TEST(ForcedCall, IsWrittenAsTheModelDoes) {
+  struct Case {
+    ToolForm form;
+    const char* part;
+    ToolForm required;
+  };
+  for (const auto& one : {
+           Case{ToolForm::kHermes, "<tool_call>", ToolForm::kHermes},
+           Case{ToolForm::kLlama3, "parameters", ToolForm::kLlama3},
+           Case{ToolForm::kMistral, "[TOOL_CALLS][", ToolForm::kMistral},
+           Case{ToolForm::kJson, "arguments", ToolForm::kJson},
+           Case{ToolForm::kNone, "arguments", ToolForm::kJson},
+           Case{ToolForm::kHarmony, "arguments", ToolForm::kJson},
+           Case{ToolForm::kDeepSeek, "arguments", ToolForm::kJson},
+           Case{ToolForm::kMistralNamed, "arguments", ToolForm::kJson},
+       }) {
+    const auto made = forced(one.form, required());
+    EXPECT_EQ(made.form.tools, one.required);
+    EXPECT_THAT(made.grammar, HasSubstr(one.part));
+    EXPECT_THAT(made.grammar, HasSubstr("weather"));
+    EXPECT_THAT(made.grammar, HasSubstr("clock"));
+    EXPECT_EQ(forced(one.form, named("clock")).grammar.find("weather"), std::string::npos);
+  }
+}
+
+TEST(ForcedCall, NamesBeforeTheJsonAreForOneToolOnly) {
+  for (const auto form : {ToolForm::kMistralNamed, ToolForm::kDeepSeek, ToolForm::kHarmony}) {
+    EXPECT_EQ(forced(form, named("weather")).form.tools, form);
+    EXPECT_EQ(forced(form, {{Kind::kRequired, {}}, {"weather"}}).form.tools, form);
+    EXPECT_EQ(forced(form, required()).form.tools, ToolForm::kJson);
+  }
+  EXPECT_THAT(forced(ToolForm::kMistralNamed, named("weather")).grammar,
+              HasSubstr("[TOOL_CALLS]weather[ARGS]"));
+  // After reasoning in its own channel or tags the call is plain JSON.
+  const auto thinking = forced(ToolForm::kDeepSeek, named("weather"), true);
+  EXPECT_EQ(thinking.form.tools, ToolForm::kJson);
+  EXPECT_TRUE(thinking.form.starts_in_reasoning);
+}
+
+// What the grammars let through is a call for the parser.
+TEST(ForcedCall, IsReadAsACall) {
+  struct Case {
+    ToolForm form;
+    const char* text;
+  };
+  for (const auto& one : {
+           Case{ToolForm::kHermes,
+                "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"x\"}}\n"
+                "</tool_call>"},
+           Case{ToolForm::kLlama3, R"({"name": "weather", "parameters": {"city": "x"}})"},
+           Case{ToolForm::kMistral,
+                R"([TOOL_CALLS][{"name": "weather", "arguments": {"city": "x"}}])"},
+           Case{ToolForm::kJson, R"({"name": "weather", "arguments": {"city": "x"}})"},
+           Case{ToolForm::kMistralNamed, R"([TOOL_CALLS]weather[ARGS]{"city": "x"})"},
+           Case{ToolForm::kDeepSeek,
+                "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{\"city\": \"x\"}"
+                "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"},
+           Case{ToolForm::kHarmony,
+                "<|channel|>commentary to=functions.weather <|constrain|>json<|message|>"
+                "{\"city\": \"x\"}"},
+       }) {
+    const auto form = forced(one.form, named("weather")).form;
+    EXPECT_EQ(form.tools, one.form);
+    AnswerParser parser(form, {{"weather", "clock"}, {}});
+    AnswerDelta delta;
+    parser.push(one.text, delta);
+    parser.finish(delta);
+    EXPECT_EQ(delta.content, "") << one.text;
+    std::string arguments;
+    for (const auto& call : delta.tool_calls) arguments += call.arguments;
+    ASSERT_FALSE(delta.tool_calls.empty()) << one.text;
+    EXPECT_EQ(delta.tool_calls[0].name, "weather");
+    EXPECT_EQ(arguments, R"({"city": "x"})");
+  }
+}
+
+TEST(ForcedCall, ToolsThatNoGrammarCanHaveAreRefused) {
+  for (const auto form_tools : {ToolForm::kHermes, ToolForm::kMistralNamed}) {
+    AnswerForm form;
+    form.tools = form_tools;
+    SamplingSettings sampling;
+    const auto applied = apply_forced_call(
+        R"([{"type": "function", "function": {"name": "a", "parameters": {"not": {}}}}])",
+        {{Kind::kRequired, {}}, {"a"}}, form, sampling);
+    ASSERT_FALSE(applied.has_value());
+    EXPECT_EQ(applied.error().extras->param, "chat.tools_json");
+  }
+}
+
+}  // namespace
+}  // namespace berth::worker
