@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "worker/template/json_writer.h"
+
 namespace berth::worker {
 namespace {
 
@@ -298,13 +300,20 @@ void Adapter::adapt_calls(Json& one) {
     return;
   }
   if (one["content"].is_null() && !takes_no_content()) one["content"] = "";
-  const bool as_text = form_of_arguments() == Form::kText;
   const bool short_ids = wants_short_ids();
   for (auto& each : one["tool_calls"]) {
-    auto& arguments = each["function"]["arguments"];
-    if (as_text && arguments.is_object()) arguments = arguments.dump();
+    adapt_arguments(each["function"]);
     if (short_ids) shorten(each, "id");
   }
+}
+
+void Adapter::adapt_arguments(Json& function) {
+  auto text = function.value(kArgumentsText, Json());
+  function.erase(kArgumentsText);
+  auto& arguments = function["arguments"];
+  if (form_of_arguments() == Form::kObject || !arguments.is_object()) return;
+  if (text.is_null()) text = to_json(minja::Value(arguments), JsonStyle());
+  arguments = std::move(text);
 }
 
 // What the system says goes in front of what the user says next; without such a message it becomes

@@ -50,6 +50,7 @@ class Adapter {
 
   void adapt_tools(Conversation& conversation);
   void adapt_calls(Json& message);
+  void adapt_arguments(Json& function);
   void adapt_system(Json& messages);
 
   Render render_;

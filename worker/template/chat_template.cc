@@ -19,7 +19,7 @@ namespace berth::worker {
 namespace {
 
 constexpr std::size_t kMessageBytes = 300;
-constexpr std::size_t kMarkBytes = std::size_t{64} * kMaxControlRuns;
+constexpr std::size_t kMarkBytes = std::size_t{64} * kMaxControlTexts;
 
 // minja adds the place within the text that guard_template() made, which nobody knows.
 tl::unexpected<Error> template_failed(std::string_view what) {

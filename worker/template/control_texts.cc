@@ -60,12 +60,6 @@ std::size_t ControlTexts::match(std::string_view text, std::size_t position) con
   return longest;
 }
 
-std::size_t ControlTexts::run(std::string_view text, std::size_t position) const {
-  auto end = position;
-  for (auto size = match(text, end); size > 0; size = match(text, end)) end += size;
-  return end - position;
-}
-
 bool ControlTexts::occurs_in(std::string_view text) const {
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (match(text, at) > 0) return true;
@@ -75,22 +69,22 @@ bool ControlTexts::occurs_in(std::string_view text) const {
 
 std::size_t ControlTexts::mark(std::string& text, const Marks& marks) const {
   std::string marked;
-  std::size_t runs = 0;
+  std::size_t count = 0;
   std::size_t kept = 0;  // bytes of `text` that are in `marked`
   for (std::size_t at = 0; at < text.size();) {
-    const auto size = run(text, at);
+    const auto size = match(text, at);
     if (size == 0) {
       ++at;
       continue;
     }
-    ++runs;
+    ++count;
     marked.append(text, kept, at - kept).append(marks.begin);
     marked.append(text, at, size).append(marks.end);
     at += size;
     kept = at;
   }
-  if (runs > 0) text = marked.append(text, kept);
-  return runs;
+  if (count > 0) text = marked.append(text, kept);
+  return count;
 }
 
 std::vector<PromptPart> ControlTexts::split(std::string_view text, const Marks& marks) const {
@@ -112,7 +106,7 @@ std::vector<PromptPart> ControlTexts::split(std::string_view text, const Marks& 
     at = mark + marks.begin.size();
     if (mark != begin || end == std::string_view::npos) continue;
     const auto inside = text.substr(at, end - at);
-    if (!inside.empty() && run(inside, 0) == inside.size()) {
+    if (!inside.empty() && match(inside, 0) == inside.size()) {
       append(inside, true);
       at = end + marks.end.size();
     }

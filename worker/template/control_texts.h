@@ -29,20 +29,19 @@ class ControlTexts {
 
   [[nodiscard]] bool empty() const { return texts_.empty(); }
 
-  // Puts marks around every run of control texts. Returns how many runs there were.
+  // Puts marks around every control text, each its own: a template may cut between two of them.
+  // Returns how many there were.
   std::size_t mark(std::string& text, const Marks& marks) const;
   [[nodiscard]] bool occurs_in(std::string_view text) const;
 
   // Cuts a rendered text at its marks. What stands between a begin and the next mark is literal
-  // where that is an end and a run of control texts is all that stands there; all other marks (that
+  // where that is an end and one control text is all that stands there; all other marks (that
   // a template has torn apart, or whose text it has changed) are just dropped. At least one part.
   [[nodiscard]] std::vector<PromptPart> split(std::string_view text, const Marks& marks) const;
 
  private:
   // Bytes of the longest control text that begins at `position`; 0: none does.
   [[nodiscard]] std::size_t match(std::string_view text, std::size_t position) const;
-  // Bytes of all control texts that follow each other from `position`.
-  [[nodiscard]] std::size_t run(std::string_view text, std::size_t position) const;
 
   std::vector<std::string> texts_;  // sorted
 };

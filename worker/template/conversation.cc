@@ -84,11 +84,14 @@ Status check_role(Json& message, const std::string& where, std::string_view temp
 
 // Arguments come as a text of JSON (OpenAI's form) or as an object.
 void read_arguments(Json& function) {
+  function.erase(kArgumentsText);
   auto& arguments = function["arguments"];
   if (arguments.is_null()) arguments = Json::object();
   if (!arguments.is_string()) return;
   auto parsed = parse_object(arguments.get_ref<const std::string&>(), kMessagesParam, "");
-  if (parsed) arguments = std::move(*parsed);
+  if (!parsed) return;
+  auto text = std::exchange(arguments, std::move(*parsed));
+  function[kArgumentsText] = std::move(text);
 }
 
 Status check_call(Json& call, const std::string& here) {

@@ -8,6 +8,10 @@
 
 namespace berth::worker {
 
+// Where a tool call whose arguments came as a text keeps that text, beside `arguments`, until the
+// adapter has chosen one of the two: a template that prints the text gets it byte by byte.
+constexpr const char* kArgumentsText = "arguments_text";
+
 // A ChatRequest, checked and in one form: every message has a role and a content, which is a
 // string, or null beside tool calls; tool calls have a type, a name and arguments that are an
 // object (or a string where they are no valid JSON object).

@@ -26,14 +26,14 @@ class Marker {
 
   void mark(Json& value) {
     if (value.is_string()) {
-      runs_ += texts_.mark(value.get_ref<std::string&>(), marks_);
+      count_ += texts_.mark(value.get_ref<std::string&>(), marks_);
     } else if (value.is_object()) {
       mark_object(value);
     } else if (value.is_array()) {
       for (auto& element : value) mark(element);
     }
   }
-  [[nodiscard]] std::size_t runs() const { return runs_; }
+  [[nodiscard]] std::size_t count() const { return count_; }
 
  private:
   void mark_object(Json& object) {
@@ -46,7 +46,7 @@ class Marker {
     Json renamed = Json::object();
     for (auto& [key, element] : object.items()) {
       auto name = key;
-      runs_ += texts_.mark(name, marks_);
+      count_ += texts_.mark(name, marks_);
       renamed[name] = std::move(element);
     }
     object = std::move(renamed);
@@ -54,7 +54,7 @@ class Marker {
 
   const ControlTexts& texts_;
   const Marks& marks_;
-  std::size_t runs_ = 0;
+  std::size_t count_ = 0;
 };
 
 }  // namespace
@@ -72,9 +72,9 @@ Result<Marks> mark_control_texts(Conversation& conversation, const ControlTexts&
   Marker marker(texts, *marks);
   for (auto* const value : {&conversation.messages, &conversation.tools, &conversation.variables}) {
     marker.mark(*value);
-    if (marker.runs() > kMaxControlRuns) {
+    if (marker.count() > kMaxControlTexts) {
       return invalid_field("chat.messages_json",
-                           "The messages have more than " + std::to_string(kMaxControlRuns) +
+                           "The messages have more than " + std::to_string(kMaxControlTexts) +
                                " texts of control tokens; send them as a prompt or as tokens.");
     }
   }

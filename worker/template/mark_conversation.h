@@ -8,12 +8,12 @@
 
 namespace berth::worker {
 
-// Most runs of control texts in one request.
-constexpr std::size_t kMaxControlRuns = 10000;
+// Most control texts in one request.
+constexpr std::size_t kMaxControlTexts = 10000;
 
 // Marks the texts of control tokens in every string and key that came from the client. Returns the
 // marks; empty ones where there was nothing to mark.
-// Errors: kInvalidArgument where there are more than kMaxControlRuns; kInternal without random
+// Errors: kInvalidArgument where there are more than kMaxControlTexts; kInternal without random
 // numbers.
 Result<Marks> mark_control_texts(Conversation& conversation, const ControlTexts& texts);
 

@@ -68,7 +68,8 @@ TEST(Adapter, GivesArgumentsInTheFormThatTheTemplateWants) {
   EXPECT_THAT(rendered(knowing("c.function.arguments | tojson"), {kCalls, {}, {}, true}),
               HasSubstr(R"(<add:{"a": 1}>[tool:42])"));
   EXPECT_THAT(rendered(knowing("c.function.arguments"), {kCalls, {}, {}, true}),
-              HasSubstr(R"(<add:{"a":1}>[tool:42])"));
+              HasSubstr(R"(<add:{"a": 1}>[tool:42])"))
+      << "the client's own text";
 }
 
 TEST(Adapter, ShortensIdsWhereTheTemplateWantsNineLetters) {

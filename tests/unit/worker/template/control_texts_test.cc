@@ -26,7 +26,7 @@ TEST(ControlTexts, MarksTheLongest) {
   const ControlTexts texts({"<a>", "<a>b", "<", "", "</s>"});
   EXPECT_EQ(marked(texts, "x<a>bc"), "x1111<a>b2222c");
   EXPECT_EQ(marked(texts, "<a"), "1111<2222a");
-  EXPECT_EQ(marked(texts, "</s><a>."), "1111</s><a>2222.");
+  EXPECT_EQ(marked(texts, "</s><a>."), "1111</s>22221111<a>2222.");
   EXPECT_EQ(marked(texts, "plain"), "plain");
   EXPECT_FALSE(texts.occurs_in("plain"));
   EXPECT_TRUE(texts.occurs_in("x</s>"));
@@ -47,6 +47,7 @@ TEST(ControlTexts, DropsMarksThatWereTornApart) {
   EXPECT_EQ(shown(texts.split("2222 1111 y", kMarks)), "  y");
   EXPECT_EQ(shown(texts.split("1111</t>x<a>2222", kMarks)), "</t>x<a>");
   EXPECT_EQ(shown(texts.split("1111 1111<a>22221111", kMarks)), " [<a>]");
+  EXPECT_EQ(shown(texts.split("22221111<a>2222", kMarks)), "[<a>]");
 }
 
 RC_GTEST_PROP(ControlTexts, WhatIsMarkedIsCutAgain, ()) {
