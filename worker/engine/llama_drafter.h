@@ -14,9 +14,9 @@
 
 namespace berth::worker {
 
-// The lowest probability, by the draft model itself, of a token that is proposed. Below it the
-// model to be helped would refuse too many: llama.cpp's default was 0.9 and then 0.75 (common.h,
-// speculative `p_min`) before its drafts were checked in batches of several sequences.
+// The lowest probability, by the draft model itself, of a token that is proposed; below it the
+// model to be helped would refuse too many. It was llama.cpp's default (common/common.h,
+// speculative `p_min`) for a long time; llama-server 0.7.0 has 0 with drafts of at most 3 tokens.
 inline constexpr float kLeastDraftProbability = 0.75F;
 
 // How a draft model's vocabulary differs from the model's, so that its tokens mean something else;

@@ -224,6 +224,7 @@ tl::expected<std::unique_ptr<Engine>, LoadFailure> load_llama_engine(const Engin
   } catch (const std::bad_alloc&) {
     return failed("resource", "std::bad_alloc: no memory for the load");
   } catch (const std::exception& problem) {
+    log.add_line(problem.what(), true);  // drivers throw what they could not allocate
     return Failed(log.failure(settings.model_path, problem.what()));
   }
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -216,6 +217,32 @@ TEST_F(Device, T71_ADeviceThatIsNotThereEndsTheLoadAndIsNamed) {
   // No driver finds a device.
   const auto none = failure("Vulkan0", {"/usr/bin/env", "VK_DRIVER_FILES=/dev/null"});
   EXPECT_THAT(none, HasSubstr("no device Vulkan0; its backend finds none"));
+}
+
+TEST_F(Device, L15_MemoryThatItCannotGiveIsResource) {
+  // 16 Mi tokens of 4 KiB.
+  WorkerProcess worker({.model = tinychat(),
+                        .arguments = {"--device=Vulkan0", "--context=16777216", "--kv-type=f32"},
+                        .wrapper = with_device()});
+  const auto event = worker.wait_loaded();
+  ASSERT_TRUE(event && event->has_load_failed()) << worker.log();
+  EXPECT_EQ(event->load_failed().class_(), "resource") << event->load_failed().reason();
+  EXPECT_THAT(event->load_failed().reason(), HasSubstr("memory"));
+}
+
+// A driver that is not needed costs a cold start 50 ms and more.
+TEST_F(Device, OnlyNeededBackendsAreLoaded) {
+  const auto loads_vulkan = [](const std::vector<std::string>& arguments) {
+    WorkerProcess worker({.model = tinychat(), .arguments = arguments, .wrapper = with_device()});
+    ready_of(worker);
+    std::ifstream file("/proc/" + std::to_string(worker.pid()) + "/maps");
+    const std::string maps((std::istreambuf_iterator<char>(file)), {});
+    EXPECT_THAT(maps, HasSubstr("libggml-cpu-"));
+    EXPECT_THAT(maps, testing::Not(HasSubstr("libggml-cuda")));
+    return maps.find("libggml-vulkan") != std::string::npos;
+  };
+  EXPECT_FALSE(loads_vulkan({}));
+  EXPECT_TRUE(loads_vulkan({"--device=Vulkan0"}));
 }
 
 TEST_F(Device, M1_IsListed) {
