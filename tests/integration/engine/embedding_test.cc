@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/integration/engine/loading.h"
+#include "tests/models/adapter.h"
 
 namespace berth::worker {
 namespace {
@@ -156,6 +157,29 @@ TEST(Embedding, CanBeGivenUp) {
     give_up = false;
     embed(*engine, inputs);
   }
+}
+
+TEST(Embedding, RerankersAreRefused) {
+  auto reranker = test_models::make_model(model("bert"));
+  ASSERT_TRUE(reranker);
+  reranker->remove_key("bert.pooling_type");
+  reranker->set_u32("bert.pooling_type", 4);
+  const auto path = scratch_file("reranker.gguf");
+  ASSERT_TRUE(reranker->write(path));
+  const auto failure = failure_of({.model_path = path});
+  EXPECT_EQ(failure.failure_class, "permanent");
+  EXPECT_THAT(failure.reason, HasSubstr("reranker"));
+}
+
+TEST(Embedding, AdaptersChangeIt) {
+  const auto options = model("llama");
+  const auto adapter = test_models::make_adapter(options);
+  const auto path = scratch_file("adapter.gguf");
+  ASSERT_TRUE(adapter && adapter->write(path));
+  EngineSettings settings{.model_path = random_file(options), .purpose = Purpose::kEmbed};
+  const auto plain = embed(*load_well(settings), {some_tokens(10)});
+  settings.adapters = {{path, 1.0F}};
+  EXPECT_LT(likeness(embed(*load_well(settings), {some_tokens(10)}).at(0), plain.at(0)), 0.9999);
 }
 
 TEST(Embedding, T5IsRefused) {
