@@ -166,6 +166,34 @@ Value capitalize(const Arguments& arguments) {
   return Value(text);
 }
 
+Value title(const Arguments& arguments) {
+  auto text = text_of(arguments[0]);
+  bool begins = true;
+  for (auto& byte : text) {
+    const auto c = static_cast<unsigned char>(byte);
+    byte = static_cast<char>(begins ? std::toupper(c) : std::tolower(c));
+    begins = std::isspace(c) != 0 || c == '-' || c == '(' || c == '{' || c == '[' || c == '<';
+  }
+  return Value(text);
+}
+
+// Numbers, or texts (whatever their case).
+Value sorted(const Arguments& arguments) {
+  std::vector<Value> items;
+  for (std::size_t i = 0; i < arguments[0].size(); ++i) items.push_back(arguments[0].at(i));
+  const auto key = [](const Value& value) {
+    auto text = text_of(value);
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+  };
+  std::stable_sort(items.begin(), items.end(), [&key](const Value& a, const Value& b) {
+    return a.is_number() && b.is_number() ? a < b : key(a) < key(b);
+  });
+  if (arguments.flag(1)) std::reverse(items.begin(), items.end());
+  return Value::array(items);
+}
+
 Value element(const Value& items, bool first) {
   if (items.is_null()) return {};
   if (items.is_string()) {
@@ -247,6 +275,11 @@ void define_jinja_functions(Context& context, std::time_t now) {
   define(context, "first", {"seq"}, [](const Arguments& a) { return element(a[0], true); });
   define(context, "last", {"seq"}, [](const Arguments& a) { return element(a[0], false); });
   define(context, "reverse", {"value"}, reversed);
+  define(context, "title", {"s"}, title);
+  define(context, "sort", {"value", "reverse"}, sorted);
+  define(context, "d", {"value", "default_value", "boolean"}, [](const Arguments& a) {
+    return a[0].is_null() || (a.flag(2) && !a[0].to_bool()) ? a[1] : a[0];
+  });
   define(context, "selectattr", {"value", "attribute", "test", "other", "unused"},
          [](const Arguments& a) { return select_by_attribute(a, true); });
   define(context, "rejectattr", {"value", "attribute", "test", "other", "unused"},

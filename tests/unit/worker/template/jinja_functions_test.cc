@@ -53,6 +53,9 @@ TEST(JinjaFunctions, FindsFirstAndLast) {
 TEST(JinjaFunctions, ChangesTexts) {
   EXPECT_EQ(rendered("{{ 'aXbX' | replace('X', '--') }} {{ 'hELLO' | capitalize }}"),
             "a--b-- Hello");
+  EXPECT_EQ(rendered("{{ 'aB c-d' | title }} {{ ['b', 'A', 'c'] | sort | join }} "
+                     "{{ [3, 1, 2] | sort(reverse=true) | first }} {{ nothing | d('x') }}"),
+            "Ab C-D Abc 3 x");
 }
 
 TEST(JinjaFunctions, TellsTheTime) {
