@@ -106,6 +106,49 @@ TEST(Life, L9_HeartbeatsTellOfWork) {
 }
 
 // More clients than lanes, some of which go away at any moment.
+// What a client does not read is not computed: else log probabilities would fill the memory.
+TEST(Life, AClientThatDoesNotReadPausesItsGeneration) {
+  WorkerProcess worker({tinychat(), {"--context", "8192"}});
+  ready(worker);
+  auto request = endless();
+  request.set_top_logprobs(20);
+  request.set_max_tokens(4000);
+  request.mutable_sampling()->set_ignore_eos(true);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // else the client's own buffer grows to megabytes
+  const auto stub = v1::Worker::NewStub(grpc::CreateCustomChannel(
+      "unix:" + worker.socket(), grpc::InsecureChannelCredentials(), arguments));
+  const auto reader = stub->Generate(&context, request);
+
+  bool active = false;
+  bool paused = false;
+  std::uint64_t progress = 0;
+  while (!paused) {
+    const auto event = worker.next_event();
+    ASSERT_TRUE(event.has_value());
+    if (!event->has_heartbeat()) continue;
+    const auto& beat = event->heartbeat();
+    ASSERT_FALSE(active && beat.active() == 0) << "it was computed to its end";
+    paused = active && beat.progress() == progress;
+    active = beat.active() == 1;
+    progress = beat.progress();
+  }
+
+  int tokens = 0;
+  int logprobs = 0;
+  v1::GenerateEvent event;
+  while (reader->Read(&event)) {
+    tokens += event.token().ids_size();
+    logprobs += event.token().logprobs_size();
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_TRUE(event.has_done());
+  EXPECT_GT(tokens, 3900);  // but for those that became no text
+  EXPECT_EQ(logprobs, tokens);
+}
+
 TEST(Life, CrowdIsServed) {
   WorkerProcess worker({tinychat(), {"--context", "1024", "--sequences", "3"}});
   ready(worker);
