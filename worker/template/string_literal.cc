@@ -106,8 +106,10 @@ std::optional<std::size_t> read_escape(std::string_view rest, std::string& out) 
   return 1 + digits;
 }
 
+}  // namespace
+
 // minja's reader keeps every byte but the quote and the backslash as it is.
-std::string quoted(std::string_view text) {
+std::string minja_quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\' || (c == '#' && out.back() == '{')) out.push_back('\\');
@@ -116,8 +118,6 @@ std::string quoted(std::string_view text) {
   out.push_back('"');
   return out;
 }
-
-}  // namespace
 
 Result<std::string> minja_string_literal(std::string_view content) {
   std::string text;
@@ -135,7 +135,7 @@ Result<std::string> minja_string_literal(std::string_view content) {
     }
     at += 1 + *taken;
   }
-  return quoted(text);
+  return minja_quoted(text);
 }
 
 }  // namespace berth::worker

@@ -13,4 +13,7 @@ namespace berth::worker {
 // the begin of a comment. Errors: kTemplateFailed, says which escape is wrong.
 Result<std::string> minja_string_literal(std::string_view content);
 
+// A literal of minja's that stands for `text`.
+std::string minja_quoted(std::string_view text);
+
 }  // namespace berth::worker
