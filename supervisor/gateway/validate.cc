@@ -80,6 +80,13 @@ Status validate_sampling(const core::Sampling& sampling) {
   }
 #include "supervisor/core/sampling_fields.def"
 #undef BERTH_SAMPLING_FIELD
+  for (const core::LogitBias& bias : sampling.logit_bias) {
+    if (!std::isfinite(bias.bias)) {
+      return bad("sampling.logit_bias", "The bias of token " + std::to_string(bias.token) +
+                                            " must be a finite number, not " +
+                                            std::to_string(bias.bias) + ".");
+    }
+  }
   if (Status ok = validate_number(sampling.temperature, "sampling.temperature", 0, false, 100);
       !ok) {
     return ok;
@@ -125,6 +132,10 @@ Status validate(const core::GenerateRequest& request) {
     if (Status ok = validate_utf8(stop, "stop"); !ok) return ok;
   }
   if (Status ok = std::visit(FormatCheck{}, request.format); !ok) return ok;
+  if (request.top_logprobs && *request.top_logprobs > kMaxTopLogprobs) {
+    return bad("top_logprobs", "top_logprobs is " + std::to_string(*request.top_logprobs) +
+                                   ", but must be 0 to 20.");
+  }
   return validate_sampling(request.sampling);
 }
 

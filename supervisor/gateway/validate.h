@@ -11,6 +11,7 @@ inline constexpr std::size_t kMaxRequestIdBytes = 128;
 inline constexpr std::size_t kMaxUserBytes = 256;
 inline constexpr std::size_t kMaxModelNameBytes = 512;
 inline constexpr std::size_t kMaxStops = 16;
+inline constexpr std::uint32_t kMaxTopLogprobs = 20;
 inline constexpr std::size_t kMaxStopBytes = 1024;
 
 // Checks everything about a request that can be known without the model, whatever protocol it came

@@ -364,6 +364,7 @@ void Manager::on_instance_settled(Instance& instance) {
     }
     // The process and its connection may still be calling: they go when nothing of them runs.
     environment_.clock.post([gone = node.mapped()] {});
+    share_cores();
   }
   serve(berth);
   start_if_wanted(berth);

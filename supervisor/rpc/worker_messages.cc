@@ -92,6 +92,7 @@ v1::GenerateRequest to_proto(const core::GenerateRequest& request) {
   v1::GenerateRequest to;
   to.set_model(request.model);
   to.set_request_id(request.request_id);
+  to.set_cache_scope(request.cache_scope);
   std::visit(PutInput{to}, request.input);
   put_sampling(request.sampling, *to.mutable_sampling());
   if (request.max_tokens) to.set_max_tokens(*request.max_tokens);

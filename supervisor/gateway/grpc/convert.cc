@@ -21,10 +21,16 @@ core::Sampling from_proto(const v1::Sampling& from) {
   return to;
 }
 
-core::OutputFormat from_proto(const v1::OutputFormat& from) {
+Result<core::OutputFormat> from_proto(const v1::OutputFormat& from) {
   switch (from.format_case()) {
     case v1::OutputFormat::kJsonObject:
-      if (!from.json_object()) break;
+      if (!from.json_object()) {
+        ErrorExtras extras;
+        extras.param = "format.json_object";
+        return fail(Error(Reason::kInvalidArgument,
+                          "format.json_object is false: leave `format` out for free text.",
+                          std::move(extras)));
+      }
       return core::JsonObjectFormat{};
     case v1::OutputFormat::kJsonSchema:
       return core::JsonSchemaFormat{from.json_schema()};
@@ -33,7 +39,7 @@ core::OutputFormat from_proto(const v1::OutputFormat& from) {
     case v1::OutputFormat::FORMAT_NOT_SET:
       break;
   }
-  return {};
+  return core::OutputFormat{};
 }
 
 void put_logprob(core::TokenLogprob& from, v1::TokenLogprob& to) {
@@ -48,6 +54,8 @@ Result<core::GenerateRequest> from_proto(const v1::GenerateRequest& request) {
   core::GenerateRequest to;
   to.model = request.model();
   to.request_id = request.request_id();
+  // Who may connect to the socket is one tenant; `user` subdivides it.
+  to.cache_scope = request.user();
   switch (request.input_case()) {
     case v1::GenerateRequest::kChat: {
       core::ChatInput chat{request.chat().messages_json(), request.chat().tools_json()};
@@ -75,7 +83,9 @@ Result<core::GenerateRequest> from_proto(const v1::GenerateRequest& request) {
     }
   }
   to.sampling = from_proto(request.sampling());
-  to.format = from_proto(request.format());
+  auto format = from_proto(request.format());
+  if (!format) return fail(format.error());
+  to.format = std::move(*format);
   if (request.has_top_logprobs()) to.top_logprobs = request.top_logprobs();
   if (request.has_max_tokens()) to.max_tokens = request.max_tokens();
   to.stop.assign(request.stop().begin(), request.stop().end());

@@ -137,6 +137,27 @@ TEST(Convert, EveryPartOfATokenReachesTheClient) {
   EXPECT_EQ(to_event(std::get<core::TokenEvent>(std::move(*made))).ShortDebugString(), expected);
 }
 
+TEST(Convert, S8_TheScopeOfCachedPrefixesIsTheUserNotWhatAClientSays) {
+  v1::GenerateRequest request;
+  request.set_model("demo");
+  request.set_prompt("x");
+  request.set_user("ada");
+  request.set_cache_scope("of somebody else");
+  const auto made = from_proto(request);
+  ASSERT_TRUE(made.has_value());
+  EXPECT_EQ(rpc::to_proto(*made).cache_scope(), "ada");
+}
+
+TEST(Convert, RefusesAFormatThatIsNone) {
+  v1::GenerateRequest request;
+  request.set_model("demo");
+  request.set_prompt("x");
+  request.mutable_format()->set_json_object(false);
+  const auto made = from_proto(request);
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().extras->param, "format.json_object");
+}
+
 TEST(Convert, RefusesNumbersThatAreNone) {
   v1::GenerateRequest request;
   request.set_model("demo");

@@ -40,5 +40,13 @@ TEST_F(ThreadsTest, WhoIsLeftHasThemAllAgain) {
   EXPECT_EQ(threads("other"), 2U);
 }
 
+TEST_F(ThreadsTest, TheCoresOfAWorkerThatDiedAreGivenBack) {
+  const auto first = served(demo_);
+  const auto second = served(other_);
+  EXPECT_EQ(threads("other"), 2U);
+  world_.workers.newest("demo")->die(core::Signalled{9});
+  EXPECT_TRUE(world_.clock.run_until([&] { return threads("other") == 4U; }, seconds(10)));
+}
+
 }  // namespace
 }  // namespace berth::residency
