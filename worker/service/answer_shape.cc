@@ -5,13 +5,26 @@
 
 #include "worker/grammar/gbnf_check.h"
 #include "worker/grammar/json_schema.h"
+#include "worker/service/harmony_format.h"
 #include "worker/service/invalid_argument.h"
 
 namespace berth::worker {
 namespace {
 
-// How gpt-oss begins what the user sees.
-constexpr const char* kHarmonyFinal = "<|channel|>final<|message|>";
+// In which field the client has sent the format.
+const char* param_of(const v1::OutputFormat& format) {
+  switch (format.format_case()) {
+    case v1::OutputFormat::kJsonObject:
+      return "format.json_object";
+    case v1::OutputFormat::kJsonSchema:
+      return "format.json_schema";
+    case v1::OutputFormat::kGrammar:
+      return "format.grammar";
+    case v1::OutputFormat::FORMAT_NOT_SET:
+      break;
+  }
+  return "format";
+}
 
 }  // namespace
 
@@ -58,14 +71,18 @@ Status apply_format(const v1::OutputFormat& format, SamplingSettings& sampling) 
   return {};
 }
 
-void begin_after_reasoning(const AnswerForm& form, const ToolChoice& choice,
-                           SamplingSettings& sampling) {
+Status begin_after_reasoning(const AnswerForm& form, const v1::OutputFormat& format,
+                             SamplingSettings& sampling) {
   if (form.tools == ToolForm::kHarmony) {
-    // A forced call begins at once; its grammar has the channel.
-    if (!choice.is_forced()) sampling.grammar_triggers = {kHarmonyFinal};
+    // A forced call has its channel in its grammar.
+    if (format.format_case() == v1::OutputFormat::FORMAT_NOT_SET) return {};
+    sampling.grammar = harmony_format(sampling.grammar, form.starts_in_reasoning);
+    auto checked = check_gbnf(sampling.grammar, GbnfBounds::kConverterBytes);
+    if (!checked) return fail(about(checked.error(), param_of(format)));
   } else if (form.starts_in_reasoning && !form.reasoning_close.empty()) {
     sampling.grammar_triggers = {form.reasoning_close};
   }
+  return {};
 }
 
 }  // namespace berth::worker

@@ -17,9 +17,11 @@ Status check_combination(const v1::GenerateRequest& request, const ChatTools& to
 // kInvalidArgument with the field, and the keyword with its place or the line of the grammar.
 Status apply_format(const v1::OutputFormat& format, SamplingSettings& sampling);
 
-// Lets the model think first, where the prompt has opened its reasoning: the grammar applies from
-// the reasoning's end on.
-void begin_after_reasoning(const AnswerForm& form, const ToolChoice& choice,
-                           SamplingSettings& sampling);
+// Lets the model think first: where the prompt has opened its reasoning, the grammar applies from
+// the reasoning's end on. gpt-oss opens its channels itself: there the channels become a part of
+// the grammar of `format`, so that none of its answers comes past it. Errors: kInvalidArgument
+// where the grammar becomes too large by that.
+Status begin_after_reasoning(const AnswerForm& form, const v1::OutputFormat& format,
+                             SamplingSettings& sampling);
 
 }  // namespace berth::worker

@@ -105,7 +105,10 @@ Status GenerateWork::shape_answer(SamplingSettings& sampling) {
   } else if (auto applied = apply_format(request_.format(), sampling); !applied) {
     return applied;
   }
-  if (!sampling.grammar.empty()) begin_after_reasoning(form_, tools_.choice, sampling);
+  if (!sampling.grammar.empty()) {
+    auto placed = begin_after_reasoning(form_, request_.format(), sampling);
+    if (!placed) return placed;
+  }
   if (!parts_anything(form_)) return {};
   for (const auto text : needed_control_texts(form_)) {
     if (const auto token = preparer_->engine().control_token(text)) {

@@ -255,5 +255,34 @@ TEST_F(Answers, AFormatDoesNotBindTheReasoningThatThePromptOpens) {
   EXPECT_FALSE(answer.reasoning.empty());
 }
 
+TEST(AnswersInHarmony, AFormatIsKeptToHoweverTheAnswerBegins) {
+  const Scratch scratch;
+  const auto path = scratch.write("t.jinja", R"(
+{%- for m in messages -%}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{%- endfor -%}
+{%- if add_generation_prompt -%}<|start|>assistant{%- endif -%}{# <|channel|> #})");
+  WorkerProcess worker({tinychat(), {"--context", "512", "--chat-template", path}});
+  ASSERT_TRUE(worker.wait_loaded().has_value());
+  int ended = 0;
+  for (const std::uint32_t seed : {0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U}) {
+    auto request = greedy_chat("Who are you?");
+    request.mutable_format()->set_grammar(R"(root ::= "yes" | "no")");
+    request.set_max_tokens(120);
+    if (seed > 0) {
+      request.mutable_sampling()->set_temperature(2);
+      request.mutable_sampling()->set_seed(seed);
+    }
+    const auto answer = answer_of(worker, request);
+    ASSERT_TRUE(answer.outcome.done.has_value()) << answer.outcome.status.error_message();
+    const auto& text = answer.outcome.text;
+    if (answer.outcome.done->finish_reason() == "stop") {
+      EXPECT_TRUE(text == "yes" || text == "no") << text;
+      ++ended;
+    } else {
+      EXPECT_EQ(text, "");  // it still thinks
+    }
+  }
+  EXPECT_GT(ended, 0);
+}
+
 }  // namespace
 }  // namespace berth::worker

@@ -82,26 +82,34 @@ TEST(AnswerShape, GrammarsAndSchemasThatBlowUpAreRefused) {
 
 TEST(AnswerShape, AGrammarBeginsBehindTheReasoning) {
   SamplingSettings sampling;
-  begin_after_reasoning({}, {}, sampling);
+  EXPECT_TRUE(begin_after_reasoning({}, {}, sampling).has_value());
   EXPECT_THAT(sampling.grammar_triggers, IsEmpty());
   AnswerForm form;
   form.reasoning_open = "<think>";
   form.reasoning_close = "</think>";
-  begin_after_reasoning(form, {}, sampling);
+  EXPECT_TRUE(begin_after_reasoning(form, {}, sampling).has_value());
   EXPECT_THAT(sampling.grammar_triggers, IsEmpty());
   form.starts_in_reasoning = true;
-  begin_after_reasoning(form, {}, sampling);
+  EXPECT_TRUE(begin_after_reasoning(form, {}, sampling).has_value());
   EXPECT_THAT(sampling.grammar_triggers, ElementsAre("</think>"));
 }
 
-TEST(AnswerShape, InHarmonyAGrammarBindsTheFinalChannelAndForcedCallsBeginAtOnce) {
+TEST(AnswerShape, InHarmonyTheChannelsAreAPartOfTheGrammar) {
   AnswerForm form;
   form.tools = ToolForm::kHarmony;
+  v1::OutputFormat format;
+  format.set_grammar(R"(root ::= "yes")");
   SamplingSettings sampling;
-  begin_after_reasoning(form, ToolChoice{Kind::kRequired, {}}, sampling);
+  ASSERT_TRUE(apply_format(format, sampling).has_value());
+  ASSERT_TRUE(begin_after_reasoning(form, format, sampling).has_value());
   EXPECT_THAT(sampling.grammar_triggers, IsEmpty());
-  begin_after_reasoning(form, {}, sampling);
-  EXPECT_THAT(sampling.grammar_triggers, ElementsAre("<|channel|>final<|message|>"));
+  EXPECT_THAT(sampling.grammar, HasSubstr("<|channel|>final"));
+
+  // A forced call has its own.
+  sampling.grammar = R"(root ::= "call")";
+  ASSERT_TRUE(begin_after_reasoning(form, {}, sampling).has_value());
+  EXPECT_EQ(sampling.grammar, R"(root ::= "call")");
+  EXPECT_THAT(sampling.grammar_triggers, IsEmpty());
 }
 
 TEST(AnswerShape, WhatDoesNotGoTogetherSaysWhatToLeaveOut) {
