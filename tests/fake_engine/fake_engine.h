@@ -84,6 +84,7 @@ class FakeEngine : public Engine {
   void append_piece(TokenId token, std::string& out, bool show_control) const override;
   [[nodiscard]] bool ends_generation(TokenId token) const override { return token == kEnd; }
   [[nodiscard]] std::uint32_t longest_token_bytes() const override;
+  [[nodiscard]] std::uint32_t token_bytes_bound() const override { return longest_token_bytes(); }
   // A grammar `fail-after N` stands for FakeSampler::fail_after; `refuse` is refused.
   [[nodiscard]] Result<std::unique_ptr<Sampler>> make_sampler(
       const SamplingSettings& settings) const override;

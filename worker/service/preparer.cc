@@ -1,6 +1,5 @@
 #include "worker/service/preparer.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "common/text.h"
@@ -29,21 +28,13 @@ void Preparer::start(const Engine& engine) {
   ::pthread_setname_np(deadlines_thread_.native_handle(), "deadlines");
 }
 
-std::vector<std::string> Preparer::measure() {
-  Measures measures;
-  measures.longest_piece = engine_->longest_token_bytes();
-  measures.longest_name = measures.longest_piece;
-  auto control_texts = engine_->control_texts();
-  for (const auto& text : control_texts) {
-    measures.longest_name =
-        std::max(measures.longest_name, static_cast<std::uint32_t>(text.size()));
-  }
+void Preparer::measure() {
+  const Measures measures{engine_->longest_token_bytes(), engine_->token_bytes_bound()};
   {
     const std::lock_guard lock(mutex_);
     measures_ = measures;
   }
   measured_.notify_all();
-  return control_texts;
 }
 
 Preparer::Measures Preparer::measures() {
@@ -53,20 +44,30 @@ Preparer::Measures Preparer::measures() {
 }
 
 std::uint32_t Preparer::longest_token_bytes() {
-  return measures().longest_piece;
+  return measures().longest_token;
 }
 
-Status Preparer::check_length(std::size_t text_bytes) {
-  return check_text_length(text_bytes, measures().longest_name, engine_->facts().window);
+Status Preparer::check_length(std::string_view text) {
+  return check_text_length(text, measures().token_bound, engine_->facts().window);
+}
+
+Status Preparer::check_length(const std::vector<PromptPart>& parts) {
+  std::size_t bytes = 0;
+  for (const auto& part : parts) bytes += part.text.size();
+  if (bytes < engine_->facts().window) return {};  // spares the copy
+  std::string text;
+  text.reserve(bytes);
+  for (const auto& part : parts) text += part.text;
+  return check_length(text);
 }
 
 void Preparer::run_chats() {
-  auto control_texts = measure();
+  measure();
   if (has_template()) {
     const auto& facts = engine_->facts();
     renderer_.emplace(TemplateRenderer::Setup{
         choice_.program,
-        {choice_.source, facts.bos_text, facts.eos_text, std::move(control_texts)},
+        {choice_.source, facts.bos_text, facts.eos_text, engine_->control_texts()},
         choice_.named,
         choice_.builtin,
         {}});

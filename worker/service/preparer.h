@@ -59,18 +59,19 @@ class Preparer {
   // The prompt of a chat, without its tools unless `with_tools`. On the chats' thread only.
   // Errors: kNotChat, kTemplateFailed, kInvalidArgument.
   Result<std::vector<PromptPart>> render(const v1::ChatInput& chat, bool with_tools);
-  // kWindowExceeded where a text of so many bytes cannot fit, whatever its tokens are.
-  Status check_length(std::size_t text_bytes);
+  // kWindowExceeded where a text cannot fit into the window, whatever its tokens are.
+  Status check_length(std::string_view text);
+  Status check_length(const std::vector<PromptPart>& parts);
 
  private:
   // What of the vocabulary takes some time to find out.
   struct Measures {
-    std::uint32_t longest_piece = 0;  // bytes of text
-    std::uint32_t longest_name = 0;   // bytes; also of control tokens
+    std::uint32_t longest_token = 0;  // bytes
+    std::uint32_t token_bound = 0;    // as Engine::token_bytes_bound()
   };
 
   void run_chats();
-  std::vector<std::string> measure();  // returns the control tokens' texts
+  void measure();
   Measures measures();
 
   LaneRunner& runner_;

@@ -26,9 +26,7 @@ Result<ChatPrompt> tokens_of_chat(Preparer& preparer, const v1::ChatInput& chat,
                                   const ChatTools& tools, const CheckLength& check_length) {
   const auto parts = preparer.render(chat, tools.choice.kind != ToolChoice::Kind::kNone);
   if (!parts) return fail(parts.error());
-  std::size_t bytes = 0;
-  for (const auto& part : *parts) bytes += part.text.size();
-  if (auto fits = check_length(bytes); !fits) return fail(fits.error());
+  if (auto fits = check_length(*parts); !fits) return fail(fits.error());
   auto tokens = preparer.engine().tokenize_parts(*parts, true);
   if (!tokens) return fail(tokens.error());
   return ChatPrompt{std::move(*tokens), tail_of(*parts)};
@@ -38,7 +36,7 @@ Result<ChatPrompt> tokens_of_chat(Preparer& preparer, const v1::ChatInput& chat,
 
 Result<std::vector<TokenId>> text_tokens(Preparer& preparer, const std::string& text,
                                          std::string_view param) {
-  if (auto fits = preparer.check_length(text.size()); !fits) return fail(fits.error());
+  if (auto fits = preparer.check_length(text); !fits) return fail(fits.error());
   if (auto checked = check_utf8(text, param); !checked) return fail(checked.error());
   return preparer.engine().tokenize(text, true);
 }
@@ -46,12 +44,14 @@ Result<std::vector<TokenId>> text_tokens(Preparer& preparer, const std::string& 
 Result<ChatPrompt> chat_tokens(Preparer& preparer, const v1::ChatInput& chat,
                                const ChatTools& tools) {
   return tokens_of_chat(preparer, chat, tools,
-                        [&](std::size_t bytes) { return preparer.check_length(bytes); });
+                        [&](const auto& parts) { return preparer.check_length(parts); });
 }
 
 Result<ChatPrompt> chat_tokens(Preparer& preparer, const v1::ChatInput& chat,
                                const ChatTools& tools, std::size_t max_bytes) {
-  return tokens_of_chat(preparer, chat, tools, [&](std::size_t bytes) -> Status {
+  return tokens_of_chat(preparer, chat, tools, [&](const auto& parts) -> Status {
+    std::size_t bytes = 0;
+    for (const auto& part : parts) bytes += part.text.size();
     if (bytes <= max_bytes) return {};
     return invalid("chat", "The chat's prompt has " + std::to_string(bytes) + " bytes; at most " +
                                std::to_string(max_bytes) + " are allowed.");

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/text.h"
+#include "worker/engine/fewest_tokens.h"
 #include "worker/service/invalid_argument.h"
 #include "worker/service/sampling_check.h"
 
@@ -105,15 +106,13 @@ Status check_window(std::size_t prompt_tokens, std::uint32_t window) {
                          "The prompt has " + std::to_string(prompt_tokens) + " tokens");
 }
 
-Status check_text_length(std::size_t bytes, std::uint32_t longest_token_bytes,
+Status check_text_length(std::string_view text, std::uint32_t token_bytes_bound,
                          std::uint32_t window) {
-  if (longest_token_bytes == 0) return {};
-  const std::uint64_t least =
-      (static_cast<std::uint64_t>(bytes) + longest_token_bytes - 1) / longest_token_bytes;
+  const std::uint64_t least = fewest_tokens(text, token_bytes_bound);
   if (least + 1 <= window) return {};
   return window_exceeded(least + 1, window,
-                         "The prompt has " + std::to_string(bytes) + " bytes, which are at least " +
-                             std::to_string(least) + " tokens");
+                         "The prompt has " + std::to_string(text.size()) +
+                             " bytes, which are at least " + std::to_string(least) + " tokens");
 }
 
 }  // namespace berth::worker

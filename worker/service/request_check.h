@@ -32,9 +32,10 @@ Status check_utf8(std::string_view text, std::string_view param);
 // where prompt and one token of answer need more than the window. Nothing is ever cut.
 Status check_window(std::size_t prompt_tokens, std::uint32_t window);
 
-// Before a text is tokenized: kWindowExceeded where even tokens of `longest_token_bytes` each would
-// be too many, so that an absurd prompt costs neither time nor memory. 0 is not known: no error.
-Status check_text_length(std::size_t bytes, std::uint32_t longest_token_bytes,
+// Before a text is tokenized: kWindowExceeded where even the fewest tokens that it can have would
+// be too many, so that an absurd prompt costs neither time nor memory. `token_bytes_bound` is
+// Engine::token_bytes_bound(); 0 is not known: no error.
+Status check_text_length(std::string_view text, std::uint32_t token_bytes_bound,
                          std::uint32_t window);
 
 }  // namespace berth::worker
