@@ -1,5 +1,6 @@
 #include "worker/grammar/tool_call_schema.h"
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
@@ -12,11 +13,6 @@
 namespace berth::worker {
 namespace json = boost::json;
 namespace {
-
-struct Tool {
-  std::string name;
-  json::value parameters;
-};
 
 tl::unexpected<Error> tool_error(std::size_t index, const std::string& what) {
   return fail(Reason::kInvalidArgument, "tools[" + std::to_string(index) + "]: " + what + ".");
@@ -70,7 +66,7 @@ Result<Tool> read_tool(const json::value& entry, std::size_t index) {
   if (!entry.is_object()) return tool_error(index, "must be an object");
   const auto& object = entry.get_object();
   const auto* type = object.if_contains("type");
-  if (type == nullptr || *type != "function") {
+  if (type != nullptr && *type != "function") {
     return tool_error(index, "`type` must be `function`; other tools are not supported");
   }
   const auto* function = object.if_contains("function");
@@ -87,7 +83,7 @@ Result<Tool> read_tool(const json::value& entry, std::size_t index) {
   if (strict != nullptr && !strict->is_bool() && !strict->is_null()) {
     return tool_error(index, "`function.strict` must be true or false");
   }
-  Tool tool{std::string(name->get_string()), {}};
+  Tool tool{index, std::string(name->get_string()), {}};
   const auto* parameters = function->get_object().if_contains("parameters");
   if (parameters == nullptr || parameters->is_null()) {
     tool.parameters = json::object{{"type", "object"}, {"additionalProperties", false}};
@@ -114,22 +110,18 @@ json::value call_schema(const Tool& tool, const std::string& reference, const To
 
 }  // namespace
 
-Result<std::string> tool_call_schema(std::string_view tools_json,
-                                     const std::optional<std::string>& only,
-                                     const ToolCallKeys& keys) {
-  const auto tools = parse_bounded_json(tools_json, "`tools`");
-  if (!tools) return fail(tools.error());
-  if (!tools->is_array() || tools->get_array().empty()) {
-    return fail(Reason::kInvalidArgument, "`tools` must be an array of at least one tool.");
-  }
-  const auto& list = tools->get_array();
+Result<std::vector<Tool>> read_tools(std::string_view tools_json) {
+  const auto value = parse_bounded_json(tools_json, "`tools`");
+  if (!value) return fail(value.error());
+  if (!value->is_array())
+    return fail(Reason::kInvalidArgument, "`tools` must be an array of tools.");
+  const auto& list = value->get_array();
   if (list.size() > ToolBounds::kTools) {
     return fail(Reason::kInvalidArgument, "`tools` has " + std::to_string(list.size()) +
                                               " tools; at most " +
                                               std::to_string(ToolBounds::kTools) + " are allowed.");
   }
-  json::object definitions;
-  json::array calls;
+  std::vector<Tool> tools;
   std::unordered_set<std::string> names;
   for (std::size_t i = 0; i < list.size(); ++i) {
     auto tool = read_tool(list[i], i);
@@ -137,20 +129,43 @@ Result<std::string> tool_call_schema(std::string_view tools_json,
     if (!names.insert(tool->name).second) {
       return tool_error(i, "a function " + quoted(tool->name) + " is there already; rename one");
     }
-    if (only && tool->name != *only) continue;
-    const auto id = "tool-" + std::to_string(i);
-    move_references(tool->parameters, "#/$defs/" + id);
-    calls.push_back(call_schema(*tool, "#/$defs/" + id, keys));
-    definitions[id] = std::move(tool->parameters);
+    tools.push_back(std::move(*tool));
   }
-  if (calls.empty()) {
-    return fail(Reason::kInvalidArgument, "The tool choice names the function " + quoted(*only) +
-                                              ", which is not among `tools`.");
+  return tools;
+}
+
+std::string tool_call_schema(std::span<const Tool> tools, const ToolCallKeys& keys) {
+  json::object definitions;
+  json::array calls;
+  for (const auto& tool : tools) {
+    const auto id = "tool-" + std::to_string(tool.index);
+    auto parameters = tool.parameters;
+    move_references(parameters, "#/$defs/" + id);
+    calls.push_back(call_schema(tool, "#/$defs/" + id, keys));
+    definitions[id] = std::move(parameters);
   }
   json::object schema;
   schema["$defs"] = std::move(definitions);
   schema["anyOf"] = std::move(calls);
   return json_text(schema);
+}
+
+Result<std::string> tool_call_schema(std::string_view tools_json,
+                                     const std::optional<std::string>& only,
+                                     const ToolCallKeys& keys) {
+  const auto tools = read_tools(tools_json);
+  if (!tools) return fail(tools.error());
+  if (tools->empty()) {
+    return fail(Reason::kInvalidArgument, "`tools` must be an array of at least one tool.");
+  }
+  if (!only) return tool_call_schema(std::span(*tools), keys);
+  const auto chosen = std::find_if(tools->begin(), tools->end(),
+                                   [&](const Tool& tool) { return tool.name == *only; });
+  if (chosen == tools->end()) {
+    return fail(Reason::kInvalidArgument, "The tool choice names the function " + quoted(*only) +
+                                              ", which is not among `tools`.");
+  }
+  return tool_call_schema(std::span(&*chosen, 1), keys);
 }
 
 }  // namespace berth::worker

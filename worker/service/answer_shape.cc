@@ -30,7 +30,7 @@ const char* param_of(const v1::OutputFormat& format) {
 
 Status check_combination(const v1::GenerateRequest& request, const ChatTools& tools) {
   const bool has_format = request.format().format_case() != v1::OutputFormat::FORMAT_NOT_SET;
-  if (has_format && !tools.names.empty()) {
+  if (has_format && !tools.tools.empty()) {
     return invalid("format",
                    "format and tools cannot shape the same answer. Leave format or "
                    "chat.tools_json out, or set chat.tool_choice_json to \"none\".");

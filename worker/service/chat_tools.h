@@ -6,6 +6,7 @@
 
 #include "berth/v1/inference.pb.h"
 #include "common/result.h"
+#include "worker/grammar/tool_call_schema.h"
 
 namespace berth::worker {
 
@@ -24,11 +25,13 @@ struct ToolChoice {
 
 struct ChatTools {
   ToolChoice choice;
-  std::vector<std::string> names;  // of the tools, in their order; empty with kNone
+  std::vector<Tool> tools;  // in their order; none with kNone
+  [[nodiscard]] std::vector<std::string> names() const;
 };
 
-// The tools of a chat and what its answer does with them. Whether a tool's other members make sense
-// is for the template to say. Errors: kInvalidArgument with the field, which tool, and what to do.
+// The tools of a chat and what its answer does with them. What is allowed does not depend on the
+// choice, but for the schemas of parameters that become a grammar. Errors: kInvalidArgument with
+// the field, which tool, and what to do.
 Result<ChatTools> check_chat_tools(const v1::ChatInput& chat);
 
 }  // namespace berth::worker

@@ -1,23 +1,22 @@
 #include "worker/service/forced_call.h"
 
 #include <algorithm>
-#include <boost/json.hpp>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "worker/grammar/json_schema.h"
+#include "worker/grammar/schema_document.h"
 #include "worker/grammar/tool_call_schema.h"
 #include "worker/service/invalid_argument.h"
 
 namespace berth::worker {
 namespace {
 
-namespace json = boost::json;
-
 constexpr const char* kTools = "chat.tools_json";
 constexpr std::size_t kMaxHeaderName = 64;
-constexpr std::size_t kMaxDepth = 64;  // as check_chat_tools() has it
 
 // How a model writes calls whose names are within the JSON.
 struct CallGrammar {
@@ -87,29 +86,13 @@ bool fits_header(const std::string& name) {
          });
 }
 
-// The only tool that can be called; nothing where there are several.
-std::optional<std::string> only_tool(const ChatTools& tools) {
-  if (tools.choice.kind == ToolChoice::Kind::kNamed) return tools.choice.name;
-  if (tools.names.size() == 1) return tools.names.front();
-  return std::nullopt;
-}
-
-// The schema of a tool's arguments. `tools_json` has passed check_chat_tools() and
-// tool_call_schema().
-std::string parameters_of(std::string_view tools_json, const std::string& name) {
-  json::error_code error;
-  json::parse_options options;
-  options.max_depth = kMaxDepth;
-  const auto tools = json::parse(tools_json, error, {}, options);
-  if (!error && tools.is_array()) {
-    for (const auto& tool : tools.get_array()) {
-      const auto& function = tool.as_object().at("function").as_object();
-      if (function.at("name") != json::string_view(name)) continue;
-      const auto* const parameters = function.if_contains("parameters");
-      if (parameters != nullptr && parameters->is_object()) return json::serialize(*parameters);
-    }
-  }
-  return R"({"type": "object", "additionalProperties": false})";
+// Those that can be called: the named one, or all.
+std::span<const Tool> callable(const ChatTools& tools) {
+  const std::span<const Tool> all = tools.tools;
+  if (tools.choice.kind != ToolChoice::Kind::kNamed) return all;
+  const auto named = std::find_if(all.begin(), all.end(),
+                                  [&](const Tool& tool) { return tool.name == tools.choice.name; });
+  return all.subspan(static_cast<std::size_t>(named - all.begin()), 1);
 }
 
 Status set_grammar(const std::string& schema, const GrammarForm& wrapper,
@@ -122,17 +105,15 @@ Status set_grammar(const std::string& schema, const GrammarForm& wrapper,
 
 }  // namespace
 
-Status apply_forced_call(std::string_view tools_json, const ChatTools& tools, AnswerForm& form,
-                         SamplingSettings& sampling) {
-  const auto only = only_tool(tools);
-  auto syntax = call_grammar(form.tools).value_or(CallGrammar{});
-  const auto schema = tool_call_schema(tools_json, only, syntax.keys);
-  if (!schema) return fail(about(schema.error(), kTools));
-  if (only && fits_header(*only) && !form.starts_in_reasoning) {
-    if (const auto header = header_of(form.tools, *only)) {
-      return set_grammar(parameters_of(tools_json, *only), *header, sampling);
+Status apply_forced_call(const ChatTools& tools, AnswerForm& form, SamplingSettings& sampling) {
+  const auto possible = callable(tools);
+  if (possible.size() == 1 && fits_header(possible.front().name) && !form.starts_in_reasoning) {
+    const auto& only = possible.front();
+    if (const auto header = header_of(form.tools, only.name)) {
+      return set_grammar(json_text(only.parameters), *header, sampling);
     }
   }
+  auto syntax = call_grammar(form.tools).value_or(CallGrammar{});
   if (!call_grammar(form.tools)) {
     // Without its channels gpt-oss has no reasoning either.
     if (form.tools == ToolForm::kHarmony) form = AnswerForm{};
@@ -140,7 +121,7 @@ Status apply_forced_call(std::string_view tools_json, const ChatTools& tools, An
   }
   // One call of it is what was asked for.
   if (tools.choice.kind == ToolChoice::Kind::kNamed) syntax.wrapper.repeated = false;
-  return set_grammar(*schema, syntax.wrapper, sampling);
+  return set_grammar(tool_call_schema(possible, syntax.keys), syntax.wrapper, sampling);
 }
 
 }  // namespace berth::worker

@@ -94,13 +94,13 @@ Status GenerateWork::read_chat(Job& job) {
   auto prompt = chat_tokens(*preparer_, request_.chat(), tools_);
   if (!prompt) return fail(prompt.error());
   job.prompt = std::move(prompt->tokens);
-  form_ = detect_answer_form(preparer_->template_source(), prompt->tail, !tools_.names.empty());
+  form_ = detect_answer_form(preparer_->template_source(), prompt->tail, !tools_.tools.empty());
   return {};
 }
 
 Status GenerateWork::shape_answer(SamplingSettings& sampling) {
   if (tools_.choice.is_forced()) {
-    auto applied = apply_forced_call(request_.chat().tools_json(), tools_, form_, sampling);
+    auto applied = apply_forced_call(tools_, form_, sampling);
     if (!applied) return applied;
   } else if (auto applied = apply_format(request_.format(), sampling); !applied) {
     return applied;
@@ -121,8 +121,8 @@ Status GenerateWork::shape_answer(SamplingSettings& sampling) {
 std::shared_ptr<JobSink> GenerateWork::make_sink() {
   std::unique_ptr<AnswerParser> parser;
   if (parts_anything(form_) && !request_.chat().raw_answer()) {
-    parser = std::make_unique<AnswerParser>(
-        form_, AnswerOptions{std::move(tools_.names), &random_tool_call_id});
+    parser =
+        std::make_unique<AnswerParser>(form_, AnswerOptions{tools_.names(), &random_tool_call_id});
   }
   return std::make_shared<AnswerSink>(preparer_->engine(), stream_, std::move(parser),
                                       request_.has_top_logprobs());

@@ -60,7 +60,7 @@ TEST(ToolCallSchema, KeysOfOtherTemplates) {
 }
 
 TEST(ToolCallSchema, RefusesMalformedTools) {
-  EXPECT_THAT(refusal("{}"), HasSubstr("at least one tool"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("array of tools"));
   EXPECT_THAT(refusal("[]"), HasSubstr("at least one tool"));
   EXPECT_THAT(refusal("["), HasSubstr("not valid JSON"));
   EXPECT_THAT(refusal("[1]"), HasSubstr("tools[0]"));
@@ -87,6 +87,10 @@ TEST(ToolCallSchema, WrongParametersAreNamedByTheConverter) {
       R"([{"type":"function","function":{"name":"a","parameters":{"properties":{"x":{"not":{}}}}}}])");
   ASSERT_TRUE(schema);
   EXPECT_THAT(test::refusal(*schema), HasSubstr("#/$defs/tool-0/properties/x: `not`"));
+  const auto second = tool_call_schema(
+      R"([{"function":{"name":"b"}},{"function":{"name":"a","parameters":{"not":{}}}}])", "a");
+  ASSERT_TRUE(second);
+  EXPECT_THAT(test::refusal(*second), HasSubstr("#/$defs/tool-1: `not`"));
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ TEST(AnswerShape, WhatDoesNotGoTogetherSaysWhatToLeaveOut) {
   request.mutable_format()->set_json_object(true);
   ChatTools tools;
   EXPECT_TRUE(check_combination(request, tools).has_value());
-  tools.names = {"clock"};
+  tools.tools.push_back({0, "clock", {}});
   const auto both = check_combination(request, tools);
   ASSERT_FALSE(both.has_value());
   EXPECT_EQ(both.error().extras->param, "format");

@@ -37,7 +37,7 @@ TEST(ChatTools, NoneAreAllowedAndAutoIsTheDefault) {
     const auto checked = check_chat_tools(chat("", choice));
     ASSERT_TRUE(checked.has_value()) << choice;
     EXPECT_EQ(checked->choice.kind, Kind::kAuto);
-    EXPECT_THAT(checked->names, IsEmpty());
+    EXPECT_THAT(checked->names(), IsEmpty());
   }
 }
 
@@ -45,7 +45,7 @@ TEST(ChatTools, NamesComeInTheirOrder) {
   const auto checked = check_chat_tools(chat(kTwo, R"("required")"));
   ASSERT_TRUE(checked.has_value());
   EXPECT_EQ(checked->choice.kind, Kind::kRequired);
-  EXPECT_THAT(checked->names, ElementsAre("weather", "clock"));
+  EXPECT_THAT(checked->names(), ElementsAre("weather", "clock"));
 }
 
 TEST(ChatTools, ANamedFunctionIsOneOfThem) {
@@ -64,7 +64,7 @@ TEST(ChatTools, NoneMeansThatTheModelDoesNotHearOfThem) {
   const auto checked = check_chat_tools(chat(kTwo, R"("none")"));
   ASSERT_TRUE(checked.has_value());
   EXPECT_EQ(checked->choice.kind, Kind::kNone);
-  EXPECT_THAT(checked->names, IsEmpty());
+  EXPECT_THAT(checked->names(), IsEmpty());
 }
 
 TEST(ChatTools, ACallNeedsTools) {
@@ -94,14 +94,34 @@ TEST(ChatTools, WhatIsNoJsonIsRefused) {
   EXPECT_EQ(problem("{}", "").extras->param, "chat.tools_json");
   EXPECT_EQ(problem(std::string(100'000, '['), "").extras->param, "chat.tools_json");
   EXPECT_EQ(problem("[\"\xff\"]", "").extras->param, "chat.tools_json");
-  std::string many = "[";
-  for (int i = 0; i < 1025; ++i) many += R"({"function": {"name": "f"}},)";
-  many.back() = ']';
-  EXPECT_THAT(problem(many, "").message, HasSubstr("1025"));
   for (const char* const choice : {"auto", R"("all")", "7", "{}", R"({"function": {"name": 1}})"}) {
     EXPECT_EQ(problem(kTwo, choice).extras->param, "chat.tool_choice_json") << choice;
   }
   EXPECT_EQ(problem(kTwo, std::string(1 << 20, ' ')).extras->param, "chat.tool_choice_json");
+}
+
+std::string many(int count, std::size_t description) {
+  std::string tools = "[";
+  for (int i = 0; i < count; ++i) {
+    tools += R"({"function": {"name": "f)" + std::to_string(i) + R"(", "description": ")" +
+             std::string(description, 'd') + "\"}},";
+  }
+  tools.back() = ']';
+  return tools;
+}
+
+TEST(ChatTools, TheBoundsAreTheSameForEveryChoice) {
+  const auto choices = {R"("auto")", R"("none")", R"("required")",
+                        R"({"type": "function", "function": {"name": "f0"}})"};
+  for (const std::string choice : choices) {
+    EXPECT_TRUE(check_chat_tools(chat(many(256, 10), choice)).has_value()) << choice;
+    EXPECT_THAT(problem(many(257, 10), choice).message, HasSubstr("257 tools")) << choice;
+    EXPECT_THAT(problem(many(2, 200'000), choice).message, HasSubstr("256 KiB")) << choice;
+    const auto other = problem(
+        R"([{"function": {"name": "f0"}}, {"type": "web", "function": {"name": "b"}}])", choice);
+    EXPECT_THAT(other.message, HasSubstr("tools[1]")) << choice;
+    EXPECT_EQ(other.extras->param, "chat.tools_json");
+  }
 }
 
 }  // namespace

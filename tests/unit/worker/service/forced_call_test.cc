@@ -20,11 +20,16 @@ constexpr const char* kTools = R"([
     "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}},
   {"type": "function", "function": {"name": "clock"}}])";
 
+ChatTools tools_of(const std::string& json, ToolChoice choice) {
+  auto tools = read_tools(json);
+  EXPECT_TRUE(tools.has_value());
+  return {std::move(choice), std::move(*tools)};
+}
 ChatTools required() {
-  return {{Kind::kRequired, {}}, {"weather", "clock"}};
+  return tools_of(kTools, {Kind::kRequired, {}});
 }
 ChatTools named(const std::string& name) {
-  return {{Kind::kNamed, name}, {"weather", "clock"}};
+  return tools_of(kTools, {Kind::kNamed, name});
 }
 
 struct Forced {
@@ -41,7 +46,7 @@ Forced forced(ToolForm tools_form, const ChatTools& tools, bool starts_in_reason
     made.form.starts_in_reasoning = true;
   }
   SamplingSettings sampling;
-  const auto applied = apply_forced_call(kTools, tools, made.form, sampling);
+  const auto applied = apply_forced_call(tools, made.form, sampling);
   EXPECT_TRUE(applied.has_value()) << applied.error().message;
   made.grammar = sampling.grammar;
   EXPECT_TRUE(check_gbnf(made.grammar, GbnfBounds::kConverterBytes).has_value()) << made.grammar;
@@ -76,7 +81,8 @@ TEST(ForcedCall, IsWrittenAsTheModelDoes) {
 TEST(ForcedCall, NamesBeforeTheJsonAreForOneToolOnly) {
   for (const auto form : {ToolForm::kMistralNamed, ToolForm::kDeepSeek, ToolForm::kHarmony}) {
     EXPECT_EQ(forced(form, named("weather")).form.tools, form);
-    EXPECT_EQ(forced(form, {{Kind::kRequired, {}}, {"weather"}}).form.tools, form);
+    const auto one = tools_of(R"([{"function": {"name": "clock"}}])", {Kind::kRequired, {}});
+    EXPECT_EQ(forced(form, one).form.tools, form);
     EXPECT_EQ(forced(form, required()).form.tools, ToolForm::kJson);
   }
   EXPECT_THAT(forced(ToolForm::kMistralNamed, named("weather")).grammar,
@@ -129,11 +135,15 @@ TEST(ForcedCall, ToolsThatNoGrammarCanHaveAreRefused) {
     AnswerForm form;
     form.tools = form_tools;
     SamplingSettings sampling;
-    const auto applied = apply_forced_call(
-        R"([{"type": "function", "function": {"name": "a", "parameters": {"not": {}}}}])",
-        {{Kind::kRequired, {}}, {"a"}}, form, sampling);
+    constexpr const char* kOdd =
+        R"([{"function": {"name": "a", "parameters": {"not": {}}}}, {"function": {"name": "b"}}])";
+    const auto applied = apply_forced_call(tools_of(kOdd, {Kind::kRequired, {}}), form, sampling);
     ASSERT_FALSE(applied.has_value());
     EXPECT_EQ(applied.error().extras->param, "chat.tools_json");
+    // Which nobody compiles where another one is named.
+    EXPECT_FALSE(
+        apply_forced_call(tools_of(kOdd, {Kind::kNamed, "a"}), form, sampling).has_value());
+    EXPECT_TRUE(apply_forced_call(tools_of(kOdd, {Kind::kNamed, "b"}), form, sampling).has_value());
   }
 }
 
