@@ -70,7 +70,11 @@ std::vector<std::string> worker_arguments(const std::string& program, const cata
   };
   if (settings.threads != 0) add("--threads", std::to_string(settings.threads));
   if (settings.batch != 0) add("--batch", std::to_string(settings.batch));
-  if (!settings.chat_template.empty()) add("--chat-template", settings.chat_template);
+  if (const std::string_view chat = settings.chat_template; !chat.empty()) {
+    const bool builtin = chat.starts_with(catalog::kBuiltinTemplate);
+    add("--chat-template",
+        std::string(builtin ? chat.substr(catalog::kBuiltinTemplate.size()) : chat));
+  }
   if (uses_devices(settings)) {
     for (const std::string& device : settings.devices) add("--device", device);
     if (settings.gpu_layers) add("--device-layers", std::to_string(*settings.gpu_layers));

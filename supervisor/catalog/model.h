@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/clock.h"
@@ -15,6 +16,9 @@ inline constexpr std::uint32_t kMinContext = 16;
 
 enum class Kind : std::uint8_t { kLlama, kCommand };
 
+// Before the name of one of libllama's own chat templates.
+inline constexpr std::string_view kBuiltinTemplate = "builtin:";
+
 // The effective settings of one model: its own, else [defaults], else built in. One function makes
 // them for every path that loads a model (T90).
 struct ModelSettings {
@@ -25,7 +29,7 @@ struct ModelSettings {
   std::uint32_t batch = 0;                 // tokens; 0: auto
   std::string kv_type = "f16";             // a quantized one never with flash_attention off
   std::string flash_attention = "auto";    // auto | on | off
-  std::string chat_template;               // path; empty: the model's own
+  std::string chat_template;               // path or builtin:NAME; empty: the model's own
   std::optional<std::int32_t> gpu_layers;  // absent: all
   std::vector<std::string> devices;        // ggml's names; empty: the processor
   bool embeddings = false;

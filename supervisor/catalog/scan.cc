@@ -360,7 +360,7 @@ class Scan {
 
   static void check_template(Model& model) {
     const std::string& path = model.settings.chat_template;
-    if (path.empty()) return;
+    if (path.empty() || path.starts_with(kBuiltinTemplate)) return;
     const std::string shown = "The chat template " + file_name_of(path);
     const auto info = stat_of(path);
     if (!info) {

@@ -20,7 +20,7 @@ constexpr double kGiB = 1024 * kMiB;
 constexpr double kPiB = 1024 * 1024 * kGiB;
 // What a worker takes.
 constexpr double kMaxContext = 16'777'216;
-constexpr double kMaxSequences = 64;
+constexpr double kMaxSequences = 1024;
 constexpr double kMinBatch = 64;
 constexpr double kMaxBatch = 16'384;
 
@@ -499,10 +499,12 @@ constexpr std::array kSettings = {
                 .key = "chat_template",
                 .type = kPath,
                 .fallback = R"("")",
+                .prefix = kBuiltinTemplate,
                 .may_be_empty = true,
                 .used = true,
                 .store = into<&ModelSettings::chat_template>,
-                .doc = "File with a chat template that replaces the model's own."},
+                .doc = "File with a chat template that replaces the model's own, or one that "
+                       "libllama knows by its name, e.g. `builtin:chatml`."},
     SettingSpec{.section = Section::kModel,
                 .key = "gpu_layers",
                 .type = kCount,

@@ -236,6 +236,7 @@ class ValueCheck {
     switch (spec_.type) {
       case SettingType::kPath:
       case SettingType::kPathList:
+        if (!spec_.prefix.empty() && text.starts_with(spec_.prefix)) return text;
         return path(node);
       case SettingType::kHostPort:
         if (const auto good = check_host_port(text); !good) {
@@ -458,7 +459,8 @@ std::string describe_expected(const SettingSpec& spec) {
     case SettingType::kChoice:
       return one_of(split_choices(spec.choices));
     case SettingType::kPath:
-      return word + "a path" + or_empty;
+      return word + "a path" +
+             (spec.prefix.empty() ? "" : " or \"" + std::string(spec.prefix) + "NAME\"") + or_empty;
     case SettingType::kHostPort:
       return "\"HOST:PORT\"" + or_empty;
     case SettingType::kTextList:

@@ -13,7 +13,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kConnectWait{10};
-constexpr std::chrono::seconds kCallDeadline{120};
+constexpr std::chrono::seconds kCallDeadline{600};
 
 // Service is Inference or Worker: both have the same Generate.
 template <typename Service>

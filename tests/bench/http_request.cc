@@ -18,7 +18,7 @@ namespace berth::bench {
 namespace {
 
 constexpr std::size_t kMaxAnswer = std::size_t{1} << 20;
-constexpr int kSilenceMs = 60'000;
+constexpr int kSilenceMs = 600'000;  // a busy machine reads a long prompt
 
 tl::unexpected<Error> system_failure(std::string_view step, int code) {
   return fail(Reason::kInternal, std::string(step) + ": " + std::generic_category().message(code));
@@ -91,7 +91,7 @@ Status HttpConnection::send_all(std::string_view bytes) {
 Status HttpConnection::read_more(std::string& into) {
   pollfd readable{fd_.get(), POLLIN, 0};
   const int ready = ::poll(&readable, 1, kSilenceMs);
-  if (ready == 0) return fail(Reason::kDeadline, "the server was silent for 60 s");
+  if (ready == 0) return fail(Reason::kDeadline, "the server was silent for 600 s");
   std::array<char, 65'536> buffer;
   const ssize_t got = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
   if (got < 0) return system_failure("recv", errno);

@@ -19,7 +19,7 @@ class HttpConnection {
 
   // Sends one request and reads the whole answer, which must have status 200 and say its length.
   // Returns the body, with its chunk lines if it has some. Errors: kInternal (connection, status),
-  // kDeadline after 60 s of silence.
+  // kDeadline after 600 s of silence.
   Result<std::string> request(std::string_view method, std::string_view path,
                               std::string_view json_body);
 

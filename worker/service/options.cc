@@ -153,6 +153,11 @@ tl::unexpected<Error> unknown_option(std::string_view argument) {
   return usage(std::move(message));
 }
 
+// Each sequence has a token and its draft in one batch.
+std::uint32_t least_batch(const EngineSettings& engine) {
+  return engine.sequences * (1 + (engine.draft_path.empty() ? 0 : engine.draft_tokens));
+}
+
 Status check_placement(const EngineSettings& engine) {
   const auto& split = engine.device_split;
   if (engine.devices.empty() && (engine.device_layers || !split.empty())) {
@@ -165,10 +170,8 @@ Status check_placement(const EngineSettings& engine) {
   if (engine.purpose == Purpose::kEmbed && !engine.draft_path.empty()) {
     return usage("--embeddings and --draft do not go together.");
   }
-  // Each sequence has a token and its draft in one batch.
-  const auto draft = engine.draft_path.empty() ? 0 : engine.draft_tokens;
-  if (engine.sequences * (1 + draft) > engine.batch) {
-    return usage("--batch must be at least " + std::to_string(engine.sequences * (1 + draft)) +
+  if (least_batch(engine) > engine.batch) {
+    return usage("--batch must be at least " + std::to_string(least_batch(engine)) +
                  " for so many sequences and draft tokens.");
   }
   return {};
@@ -217,6 +220,9 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
     }
     if (auto set = option->set(options, value); !set) return fail(set.error());
   }
+  if (std::find(seen.begin(), seen.end(), "--batch") == seen.end()) {
+    options.engine.batch = std::max(options.engine.batch, least_batch(options.engine));
+  }
   if (auto checked = check(options); !checked) return fail(checked.error());
   return options;
 }
@@ -229,7 +235,8 @@ std::string_view help_text() {
   --context N              tokens of one sequence (default: as the model was trained, up to 32768)
   --sequences N            requests at once, which share the window (1 to 1024, default 1)
   --threads N              compute threads (default: the cores that the process may use)
-  --batch N                most tokens computed at once (64 to 16384, default 512)
+  --batch N                most tokens computed at once (64 to 16384; default 512, or
+                           as many as the sequences and their drafts need)
   --kv-type TYPE           f32, f16 (default), bf16, q8_0, q5_1, q5_0, q4_1, q4_0, iq4_nl
   --flash-attention MODE   auto (default), on, off
   --chat-template FILE     a Jinja chat template instead of the model's own, or the name of one of

@@ -273,6 +273,15 @@ TEST_F(Scanning, ATemplateOfItsOwnMakesAModelChat) {
               AllOf(HasSubstr("t.jinja is not there"), HasSubstr("`chat_template`")));
 }
 
+TEST_F(Scanning, ABuiltinTemplateIsNoFile) {
+  put("models/base.gguf");
+  const ScanResult result = scan(
+      config("[models]\ndirs = [\"models\"]\n[model.base]\nchat_template = \"builtin:chatml\"\n"));
+  EXPECT_EQ(model(result, "base").problem, "");
+  EXPECT_EQ(model(result, "base").settings.chat_template, "builtin:chatml");
+  EXPECT_TRUE(model(result, "base").can_chat);
+}
+
 TEST_F(Scanning, AScanStopsAtItsBound) {
   put("models/a/model.gguf");
   for (int i = 0; i < 20; ++i) dir_.write("models/" + std::to_string(i) + ".txt", "");

@@ -52,6 +52,12 @@ std::string line_of(const catalog::Model& model) {
   return line;
 }
 
+TEST(WorkerCommand, ABuiltinTemplateGoesByItsName) {
+  catalog::Model model;
+  model.settings.chat_template = "builtin:chatml";
+  EXPECT_THAT(line_of(model), HasSubstr("--chat-template|chatml|"));
+}
+
 TEST(WorkerCommand, T90_PlacementReachesTheCommandLine) {
   catalog::Model model;
   EXPECT_THAT(line_of(model), Not(HasSubstr("--device")));

@@ -146,5 +146,19 @@ TEST(Options, AdapterScalesAreNumbers) {
   }
 }
 
+TEST(Options, TheBatchHoldsATokenOfEverySequence) {
+  const auto parse = [](std::vector<const char*> more) {
+    more.insert(more.end(), {"--model", "m", "--socket", "s"});
+    return parse_options(more);
+  };
+  const auto many = parse({"--sequences", "1000"});
+  ASSERT_TRUE(many.has_value()) << many.error().message;
+  EXPECT_EQ(many->engine.batch, 1000U);
+  EXPECT_EQ(parse({"--sequences", "4"})->engine.batch, 512U);
+  const auto few = parse({"--sequences", "1000", "--batch", "64"});
+  ASSERT_FALSE(few.has_value());
+  EXPECT_NE(few.error().message.find("at least 1000"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace berth::worker
