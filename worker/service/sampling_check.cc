@@ -136,6 +136,8 @@ Status check_breakers(const v1::Sampling& sampling, std::vector<std::string>& ou
           param, param + " has " + std::to_string(text.size()) + " bytes; at most 40 are allowed.");
     }
     if (auto checked = check_utf8(text, param); !checked) return checked;
+    // libllama takes these texts up to their first NUL.
+    if (text.find('\0') != std::string::npos) return invalid(param, param + " has a NUL in it.");
     out.push_back(text);
   }
   return {};

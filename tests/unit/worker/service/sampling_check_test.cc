@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "worker/engine/settings_check.h"
+
 namespace berth::worker {
 namespace {
 
@@ -168,6 +170,9 @@ TEST(SamplingCheck, BreakersReplaceTheDefaultsAndAreBounded) {
   EXPECT_THAT(problem(sampling).message, HasSubstr("empty"));
   sampling.set_dry_breakers(1, "\xff");
   EXPECT_THAT(problem(sampling).message, HasSubstr("UTF-8"));
+  sampling.set_dry_breakers(1, std::string("a\0b", 3));
+  EXPECT_THAT(problem(sampling).message, HasSubstr("NUL"));
+  EXPECT_EQ(problem(sampling).extras->param, "sampling.dry_breakers[1]");
   sampling.clear_dry_breakers();
   for (int i = 0; i < 17; ++i) sampling.add_dry_breakers("x");
   EXPECT_THAT(problem(sampling).message, HasSubstr("17"));
@@ -213,6 +218,38 @@ RC_GTEST_PROP(SamplingCheck, OnlyTokensOfTheVocabularyHaveABias, (TokenId token)
   v1::Sampling sampling;
   add_bias(sampling, token, 1);
   RC_ASSERT(check_sampling(sampling, kBounds).has_value() == (token >= 0 && token < 1000));
+}
+
+// A number in the range of a field, often one of its ends.
+float number_in(const NumberCase& field) {
+  const float low = field.above_low ? std::nextafter(field.low, field.high) : field.low;
+  const auto step = *rc::gen::inRange(0, 1001);
+  if (step == 0 || *rc::gen::inRange(0, 4) == 0) return low;
+  return field.low + (field.high - field.low) * static_cast<float>(step) / 1000;
+}
+
+RC_GTEST_PROP(SamplingCheck, WhatIsTakenTheEngineTakesToo, ()) {
+  v1::Sampling sampling;
+  for (const auto& field : kCases) {
+    if (*rc::gen::arbitrary<bool>()) (sampling.*field.set)(number_in(field));
+  }
+  if (*rc::gen::arbitrary<bool>()) sampling.set_top_k(*rc::gen::arbitrary<std::uint32_t>());
+  if (*rc::gen::arbitrary<bool>()) sampling.set_mirostat(*rc::gen::inRange(0U, 3U));
+  const auto breakers = *rc::gen::inRange(0, 17);
+  for (int i = 0; i < breakers; ++i) {
+    std::string text(*rc::gen::inRange(std::size_t{1}, std::size_t{41}), 'x');
+    if (*rc::gen::inRange(0, 20) == 0) text.front() = '\0';
+    sampling.add_dry_breakers(text);
+  }
+  const auto biases = *rc::gen::inRange(0, 10);
+  for (TokenId token = 0; token < biases; ++token) {
+    add_bias(sampling, token, static_cast<float>(*rc::gen::inRange(-200, 101)));
+  }
+  const auto checked = check_sampling(sampling, kBounds);
+  RC_CLASSIFY(!checked);
+  if (!checked) return;
+  const auto taken = check_settings(*checked, kBounds.vocabulary);
+  RC_ASSERT(taken.has_value());
 }
 
 TEST(SamplingCheck, SeedsAreRandomUnlessGiven) {
