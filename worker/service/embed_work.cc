@@ -123,14 +123,15 @@ Result<EmbedShape> check_embed(const v1::EmbedRequest& request, const EngineFact
                           std::to_string(shape.dimensions));
     }
   }
+  // All of each vector is computed and held, also where it is cut then.
   const auto bytes =
-      static_cast<std::uint64_t>(request.inputs_size()) * shape.dimensions * sizeof(float);
+      static_cast<std::uint64_t>(request.inputs_size()) * facts.embedding_size * sizeof(float);
   if (bytes > EmbedBounds::kAnswerBytes) {
     return invalid("inputs", std::to_string(request.inputs_size()) + " embeddings of " +
-                                 std::to_string(shape.dimensions) + " numbers are " +
+                                 std::to_string(facts.embedding_size) + " numbers are " +
                                  std::to_string(bytes) + " bytes; at most " +
                                  std::to_string(EmbedBounds::kAnswerBytes) +
-                                 " fit into an answer. Send the inputs in pieces.");
+                                 " are computed in one call. Send the inputs in pieces.");
   }
   shape.normalize = !request.has_normalize() || request.normalize();
   return shape;

@@ -18,8 +18,9 @@ namespace berth::worker {
 
 struct EmbedBounds {
   static constexpr int kInputs = 2048;
-  static constexpr std::size_t kTextBytes = std::size_t{4} << 20U;     // of one input
-  static constexpr std::size_t kAnswerBytes = std::size_t{64} << 20U;  // of the numbers of all
+  static constexpr std::size_t kTextBytes = std::size_t{4} << 20U;  // of one input
+  // Of the numbers of all, before they are cut. The supervisor takes messages of 256 MiB.
+  static constexpr std::size_t kAnswerBytes = std::size_t{64} << 20U;
 };
 
 // What an Embed call asks of the vectors.

@@ -34,7 +34,7 @@ constexpr auto kFlushBound = milliseconds(500);     // for last messages to be s
 constexpr auto kProgressInterval = milliseconds(100);
 constexpr auto kProgressPause = milliseconds(20);  // a quick load is not slowed by its own reports
 constexpr float kProgressStep = 0.01F;
-constexpr int kMaxMessageBytes = 80 << 20;
+constexpr int kMaxMessageBytes = 256 << 20;  // as the supervisor sends and takes them
 constexpr std::size_t kStdinBytes = 256;
 
 sigset_t ending_signals() {

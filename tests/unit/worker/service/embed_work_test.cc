@@ -81,8 +81,19 @@ TEST(EmbedCheck, TheAnswersSizeIsBounded) {
   EXPECT_TRUE(check_embed(request(1024), wide).has_value());
   EXPECT_THAT(problem(request(1025), wide).message, HasSubstr("in pieces"));
   auto made = request(1025);
-  made.set_dimensions(256);
-  EXPECT_TRUE(check_embed(made, wide).has_value());
+  made.set_dimensions(256);  // is computed whole all the same
+  EXPECT_THAT(problem(made, wide).message, HasSubstr("16384 numbers"));
+}
+
+TEST(EmbedCheck, TheLargestAnswerFitsIntoAMessage) {
+  v1::EmbedResponse largest;
+  for (int i = 0; i < EmbedBounds::kInputs; ++i) {
+    auto& embedding = *largest.add_embeddings();
+    embedding.mutable_values()->Resize(
+        static_cast<int>(EmbedBounds::kAnswerBytes / sizeof(float) / EmbedBounds::kInputs), 1);
+    embedding.set_tokens(1 << 20);
+  }
+  EXPECT_LT(largest.ByteSizeLong(), std::size_t{65} << 20U);
 }
 
 Error refused(const v1::EmbedInput& input) {
