@@ -241,10 +241,17 @@ tl::unexpected<Error> Checker::too_many_paths(std::uint32_t rule) const {
 
 }  // namespace
 
+Result<GbnfModel> checked_gbnf(std::string_view grammar, std::size_t max_bytes) {
+  auto model = parse_gbnf(grammar, max_bytes);
+  if (!model) return model;
+  if (auto checked = Checker(*model).run(); !checked) return fail(checked.error());
+  return model;
+}
+
 Status check_gbnf(std::string_view grammar, std::size_t max_bytes) {
-  const auto model = parse_gbnf(grammar, max_bytes);
+  const auto model = checked_gbnf(grammar, max_bytes);
   if (!model) return fail(model.error());
-  return Checker(*model).run();
+  return {};
 }
 
 }  // namespace berth::worker

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "worker/grammar/code_points.h"
 
 namespace berth::worker {
 
@@ -30,9 +31,18 @@ struct GbnfBounds {
 
 // One step of a rule.
 struct GbnfElement {
-  enum class Kind : std::uint8_t { kTerminal, kReference, kAlternative };
-  Kind kind = Kind::kTerminal;
-  std::uint32_t value = 0;  // kReference: index of the rule; kTerminal: how many ranges it has
+  enum class Kind : std::uint8_t { kCharacter, kClass, kToken, kReference, kAlternative };
+  Kind kind = Kind::kCharacter;
+  // kCharacter: the code point; kClass, kToken, kReference: index of the class, token or rule.
+  std::uint32_t value = 0;
+};
+
+// <[42]>, <text>, and with ! in front any other token.
+struct GbnfToken {
+  std::string text;      // with its < >; empty where it has a number
+  std::uint32_t id = 0;  // where it has a number
+  bool any_other = false;
+  std::size_t line = 0;
 };
 
 struct GbnfRule {
@@ -46,7 +56,9 @@ struct GbnfRule {
 // A grammar as libllama expands it: rules of the text and rules made for groups and repetitions.
 struct GbnfModel {
   std::vector<GbnfRule> rules;
-  std::vector<std::string> names;  // of the rules; empty for those made
+  std::vector<std::string> names;                         // of the rules; empty for those made
+  std::vector<std::vector<CodePointSet::Range>> classes;  // in order, apart from one another
+  std::vector<GbnfToken> tokens;
 };
 
 // Parses GBNF. Any thread; the depth of recursion is bounded.

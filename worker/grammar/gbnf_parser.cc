@@ -12,7 +12,6 @@ namespace {
 
 using Kind = GbnfElement::Kind;
 
-constexpr std::uint32_t kLastCodePoint = 0x10FFFF;
 constexpr std::size_t kTokenBytes = 256;  // of <text>
 constexpr std::uint64_t kLastToken = 0x7FFFFFFF;
 
@@ -56,7 +55,8 @@ class Parser {
   Result<std::uint32_t> character();
   Result<std::uint32_t> escape();
   Result<std::uint64_t> number();
-  Status push(std::uint32_t index, Kind kind, std::uint32_t value);
+  Status push(std::uint32_t index, GbnfElement element);
+  Status push_class(std::uint32_t index, const CodePointSet& set, Last& last);
 
   void space(bool newlines);
   std::string_view name();
@@ -130,8 +130,8 @@ std::uint32_t Parser::made_rule(std::uint32_t owner) {
   return index;
 }
 
-Status Parser::push(std::uint32_t index, Kind kind, std::uint32_t value) {
-  elements_ += kind == Kind::kTerminal ? std::max<std::uint32_t>(1, value) : 1;
+Status Parser::push(std::uint32_t index, GbnfElement element) {
+  elements_ += element.kind == Kind::kClass ? model_.classes[element.value].size() : 1;
   if (elements_ > GbnfBounds::kElements) {
     return error("the grammar has more than " + std::to_string(GbnfBounds::kElements) +
                  " elements when its repetitions are written out; use fewer or smaller ones");
@@ -141,7 +141,7 @@ Status Parser::push(std::uint32_t index, Kind kind, std::uint32_t value) {
         "the grammar has more than " + std::to_string(GbnfBounds::kRules) +
         " rules when its groups and repetitions are written out; use fewer or smaller ones");
   }
-  model_.rules[index].elements.push_back({kind, value});
+  model_.rules[index].elements.push_back(element);
   return {};
 }
 
@@ -174,7 +174,7 @@ Status Parser::alternatives(std::uint32_t index, int depth) {
   while (peek() == '|') {
     ++position_;
     space(true);
-    if (auto pushed = push(index, Kind::kAlternative, 0); !pushed) return pushed;
+    if (auto pushed = push(index, {Kind::kAlternative, 0}); !pushed) return pushed;
     if (auto parsed = sequence(index, depth); !parsed) return parsed;
   }
   return {};
@@ -204,13 +204,14 @@ Result<bool> Parser::item(std::uint32_t index, int depth, Last& last) {
   } else if (is_name(c)) {
     last = {model_.rules[index].elements.size(), 1, true};
     const auto target = reference(name());
-    parsed = push(index, Kind::kReference, target);
+    parsed = push(index, {Kind::kReference, target});
   } else if (c == '(') {
     parsed = group(index, depth, last);
   } else if (c == '.') {
     ++position_;
-    last = {model_.rules[index].elements.size(), 1, true};
-    parsed = push(index, Kind::kTerminal, 1);
+    CodePointSet any;
+    any.add(0, kLastCodePoint);
+    parsed = push_class(index, any, last);
   } else if (c == '*' || c == '+' || c == '?') {
     ++position_;
     parsed = repeat(index, last, c == '+' ? 1 : 0,
@@ -230,8 +231,9 @@ Status Parser::literal(std::uint32_t index, Last& last) {
   while (peek() != '"') {
     if (done() || peek() == '\n')
       return expected("`\"` at the end of a literal (a line break within it is \\n)");
-    if (auto one = character(); !one) return fail(one.error());
-    if (auto pushed = push(index, Kind::kTerminal, 1); !pushed) return pushed;
+    const auto one = character();
+    if (!one) return fail(one.error());
+    if (auto pushed = push(index, {Kind::kCharacter, *one}); !pushed) return pushed;
   }
   ++position_;
   last = {begin, 1, model_.rules[index].elements.size() > begin};
@@ -240,12 +242,15 @@ Status Parser::literal(std::uint32_t index, Last& last) {
 
 Status Parser::character_class(std::uint32_t index, Last& last) {
   ++position_;
-  if (peek() == '^') ++position_;
-  std::uint32_t ranges = 0;
+  const bool negated = peek() == '^';
+  if (negated) ++position_;
+  CodePointSet set;
+  bool empty = true;
   while (peek() != ']') {
     if (done() || peek() == '\n') return expected("`]` at the end of a character class");
     const auto first = character();
     if (!first) return fail(first.error());
+    auto last_one = *first;
     if (peek() == '-' && peek(1) != ']') {
       ++position_;
       if (done()) return expected("the end of a range");
@@ -253,21 +258,28 @@ Status Parser::character_class(std::uint32_t index, Last& last) {
       if (!second) return fail(second.error());
       if (*second < *first)
         return error("a character class has a range whose end is before its begin");
-      ++ranges;
+      last_one = *second;
     }
-    ++ranges;
+    set.add(*first, last_one);
+    empty = false;
   }
-  if (ranges == 0) return error("a character class is empty; nothing can match it");
+  if (empty) return error("a character class is empty; nothing can match it");
   ++position_;
+  return push_class(index, negated ? set.complement() : set, last);
+}
+
+Status Parser::push_class(std::uint32_t index, const CodePointSet& set, Last& last) {
   last = {model_.rules[index].elements.size(), 1, true};
-  return push(index, Kind::kTerminal, ranges);
+  model_.classes.push_back(set.ranges());
+  return push(index, {Kind::kClass, static_cast<std::uint32_t>(model_.classes.size() - 1)});
 }
 
 // <[42]> or <text>, after ! for any other token. Which tokens exist is known to the model only.
 Status Parser::token(std::uint32_t index, Last& last) {
-  if (peek() == '!') ++position_;
+  GbnfToken named{{}, 0, peek() == '!', line_};
+  if (named.any_other) ++position_;
   if (peek() != '<') return expected("`<`");
-  ++position_;
+  const auto begin = position_++;
   if (peek() == '[') {
     ++position_;
     const auto id = number();
@@ -275,6 +287,7 @@ Status Parser::token(std::uint32_t index, Last& last) {
     if (*id > kLastToken) return error("a token number is above " + std::to_string(kLastToken));
     if (text_.substr(position_, 2) != "]>") return expected("`]>`");
     position_ += 2;
+    named.id = static_cast<std::uint32_t>(*id);
   } else {
     const auto end = text_.substr(position_, kTokenBytes).find_first_of(">\n");
     if (end == std::string_view::npos || text_[position_ + end] != '>') {
@@ -282,9 +295,11 @@ Status Parser::token(std::uint32_t index, Last& last) {
                       std::to_string(kTokenBytes) + " bytes,");
     }
     position_ += end + 1;
+    named.text = text_.substr(begin, position_ - begin);
   }
   last = {model_.rules[index].elements.size(), 1, true};
-  return push(index, Kind::kTerminal, 1);
+  model_.tokens.push_back(std::move(named));
+  return push(index, {Kind::kToken, static_cast<std::uint32_t>(model_.tokens.size() - 1)});
 }
 
 Status Parser::group(std::uint32_t index, int depth, Last& last) {
@@ -301,7 +316,7 @@ Status Parser::group(std::uint32_t index, int depth, Last& last) {
   if (peek() != ')') return expected("`)` for the `(` of line " + std::to_string(opened));
   ++position_;
   last = {model_.rules[index].elements.size(), model_.rules.size() - before, true};
-  return push(index, Kind::kReference, sub);
+  return push(index, {Kind::kReference, sub});
 }
 
 Status Parser::braces(std::uint32_t index, int depth, Last& last) {
@@ -349,7 +364,7 @@ Status Parser::repeat(std::uint32_t index, Last& last, std::uint64_t least,
   if (least == 0) model_.rules[index].elements.resize(last.begin);
   for (std::uint64_t i = 1; i < least; ++i) {
     for (const auto& one : body) {
-      if (auto pushed = push(index, one.kind, one.value); !pushed) return pushed;
+      if (auto pushed = push(index, one); !pushed) return pushed;
     }
   }
   const std::uint64_t chain = most ? *most - least : 1;
@@ -357,12 +372,12 @@ Status Parser::repeat(std::uint32_t index, Last& last, std::uint64_t least,
   for (std::uint64_t i = 0; i < chain; ++i) {
     const auto made = made_rule(index);
     for (const auto& one : body) {
-      if (auto pushed = push(made, one.kind, one.value); !pushed) return pushed;
+      if (auto pushed = push(made, one); !pushed) return pushed;
     }
     if (i > 0 || !most) {
-      if (auto pushed = push(made, Kind::kReference, most ? next : made); !pushed) return pushed;
+      if (auto pushed = push(made, {Kind::kReference, most ? next : made}); !pushed) return pushed;
     }
-    if (auto pushed = push(made, Kind::kAlternative, 0); !pushed) return pushed;
+    if (auto pushed = push(made, {Kind::kAlternative, 0}); !pushed) return pushed;
     model_.rules[made].repeats = !most;
     next = made;
   }
@@ -370,7 +385,7 @@ Status Parser::repeat(std::uint32_t index, Last& last, std::uint64_t least,
     last.exists = least > 0;
     return {};
   }
-  return push(index, Kind::kReference, next);
+  return push(index, {Kind::kReference, next});
 }
 
 Result<std::uint64_t> Parser::number() {
