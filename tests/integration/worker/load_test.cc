@@ -110,6 +110,13 @@ TEST_F(Load, L15_ContextThatCannotBeAllocatedIsResource) {
   EXPECT_EQ(failed.class_(), "resource") << failed.reason();
 }
 
+TEST_F(Load, L15_MoreSequencesThanLibllamaComputesArePermanent) {
+  const auto failed = failure_of(tinychat(), {"--sequences", "1024", "--batch", "1024"});
+  EXPECT_EQ(failed.class_(), "permanent");
+  EXPECT_THAT(failed.reason(), testing::MatchesRegex(
+                                   "libllama computes at most [0-9]+ sequences at once, not 1024"));
+}
+
 TEST_F(Load, FailureEndsTheProcessAlsoWithoutASupervisor) {
   WorkerProcess worker({directory_ + "/none.gguf", {}});
   EXPECT_EQ(worker.wait_exit().code, 1);
