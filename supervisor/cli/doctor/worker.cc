@@ -49,6 +49,32 @@ std::string first_line(const std::string& text) {
   return printable_line(text.substr(0, text.find('\n')), 256);
 }
 
+// Whether a program is there and says its version. `place`: where it must be.
+Check check_start(const std::string& what, const std::string& program, const std::string& place) {
+  if (::access(program.c_str(), F_OK) != 0) {
+    return error(what, "there is no program " + program,
+                 place + ": install all programs from one build");
+  }
+  if (!executable(program)) {
+    return error(what, program + " may not be executed by this user",
+                 "give it its mode back: chmod 755 " + program);
+  }
+  const Ran ran = run_program({program, "--version"}, kStartDeadline);
+  if (!ran.started) {
+    return error(what, program + " cannot be started: " + ran.error,
+                 "is it built for this machine?");
+  }
+  if (ran.timed_out) {
+    return error(what, program + " --version did not end within 10 s", "is the disk very slow?");
+  }
+  if (!WIFEXITED(ran.status) || WEXITSTATUS(ran.status) != 0) {
+    return error(
+        what, program + " --version: " + describe_end(ran.status) + ": " + first_line(ran.output),
+        "are its libraries there? run deploy/setup and build again");
+  }
+  return ok(what, program + " starts: " + first_line(ran.output));
+}
+
 }  // namespace
 
 std::optional<std::string> program_loader(const std::string& path) {
@@ -87,34 +113,20 @@ Checks check_worker(const Environment& environment, const std::string& running) 
     return checks;
   }
   checks.push_back(ok("berthd", *berthd));
-  const std::string worker = berthd->substr(0, berthd->rfind('/') + 1) + "berth-worker";
-  if (!executable(worker)) {
-    checks.push_back(error("worker", "there is no program " + worker,
-                           "it must lie beside berthd: install both from one build"));
-    return checks;
-  }
+  const std::string folder = berthd->substr(0, berthd->rfind('/') + 1);
+  const std::string worker = folder + "berth-worker";
   const auto loader = program_loader(worker);
   if (loader && ::access(loader->c_str(), F_OK) != 0) {
     checks.push_back(error("libllama", "the loader of " + worker + " is not there: " + *loader,
                            "run deploy/setup, which brings libllama and what belongs to it"));
-    return checks;
-  }
-  const Ran ran = run_program({worker, "--version"}, kStartDeadline);
-  if (!ran.started) {
-    checks.push_back(error("worker", worker + " cannot be started: " + ran.error,
-                           "is it built for this machine?"));
-  } else if (ran.timed_out) {
-    checks.push_back(
-        error("worker", worker + " --version did not end within 10 s", "is the disk very slow?"));
-  } else if (!WIFEXITED(ran.status) || WEXITSTATUS(ran.status) != 0) {
-    checks.push_back(
-        error("worker",
-              worker + " --version: " + describe_end(ran.status) + ": " + first_line(ran.output),
-              "are its libraries there? run deploy/setup and build again"));
   } else {
-    checks.push_back(ok("worker", worker + " starts: " + first_line(ran.output)));
-    if (loader) checks.push_back(ok("libllama", "loaded by " + *loader));
+    checks.push_back(check_start("worker", worker, "it must lie beside berthd"));
+    if (loader && checks.back().finding == Finding::kOk) {
+      checks.push_back(ok("libllama", "loaded by " + *loader));
+    }
   }
+  checks.push_back(check_start("templates", folder + "berth-template",
+                               "without it chats fail; it must lie beside berth-worker"));
   return checks;
 }
 

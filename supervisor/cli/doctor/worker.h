@@ -8,9 +8,9 @@
 
 namespace berth::cli {
 
-// Whether berthd and, beside it, berth-worker are there, and whether the worker starts: its
-// libraries (libllama among them) are then found. `running`: the path of the berthd that runs;
-// empty: the one beside this program is meant, else the first one in PATH.
+// Whether berthd and, beside it, berth-worker and berth-template are there, and whether both start:
+// their libraries (libllama among the worker's) are then found. `running`: the path of the berthd
+// that runs; empty: the one beside this program is meant, else the first one in PATH.
 Checks check_worker(const Environment& environment, const std::string& running);
 
 // The loader that an ELF program names, e.g. "/lib64/ld-linux-x86-64.so.2"; nothing where the file

@@ -125,6 +125,32 @@ TEST(Doctor, FindsAndStartsTheWorkerBesideTheDaemon) {
   EXPECT_EQ(check_worker(program.environment, "").front().found, directory.path() + "/berthd");
 }
 
+TEST(Doctor, L26_FindsAndStartsTheTemplateProgramBesideTheWorker) {
+  const TemporaryDirectory directory;
+  TestProgram program;
+  program.environment.executable = directory.path() + "/berth";
+  make_program(directory.path() + "/berthd", "#!/bin/sh\n");
+  make_program(directory.path() + "/berth-worker", "#!/bin/sh\necho berth-worker 1.2.3\n");
+  const std::string templates = directory.path() + "/berth-template";
+  const auto last = [&] { return check_worker(program.environment, "").back(); };
+
+  EXPECT_EQ(last().finding, Finding::kError);
+  EXPECT_EQ(last().what, "templates");
+  EXPECT_EQ(last().found, "there is no program " + templates);
+  EXPECT_NE(last().advice.find("beside berth-worker"), std::string::npos);
+
+  make_program(templates, "#!/bin/sh\necho berth-template 1.2.3\n");
+  EXPECT_EQ(all_of({last()}), "ok templates: " + templates + " starts: berth-template 1.2.3; \n");
+
+  std::filesystem::permissions(templates, std::filesystem::perms::owner_read);
+  EXPECT_EQ(last().finding, Finding::kError);
+  EXPECT_EQ(last().found, templates + " may not be executed by this user");
+
+  // It is looked for whatever is wrong with the worker.
+  std::filesystem::remove(directory.path() + "/berth-worker");
+  EXPECT_EQ(last().what, "templates");
+}
+
 TEST(Doctor, LooksAtDirectories) {
   const TemporaryDirectory directory;
   std::filesystem::create_directory(directory.path() + "/open");
