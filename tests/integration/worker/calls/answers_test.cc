@@ -26,6 +26,7 @@ Answer with <tool_call>{"name": …, "arguments": …}</tool_call>.<|im_end|>
 {%- if add_generation_prompt -%}
 <|im_start|>assistant
 {% if messages[0].content == 'Think!' %}<think>{% endif %}{# it may close with </think> #}
+{%- if messages[0].content == 'Think little!' %}<think>{{ '\n \n \n \n \n' }}{% endif %}
 {%- endif -%})";
 
 constexpr const char* kTools = R"([
@@ -253,6 +254,34 @@ TEST_F(Answers, AFormatDoesNotBindTheReasoningThatThePromptOpens) {
   const auto answer = ask(request);
   EXPECT_EQ(answer.outcome.text, "");
   EXPECT_FALSE(answer.reasoning.empty());
+}
+
+// The model is made to write the closing mark: each of its tokens is wanted a little less than the
+// one before, and not at all once it is there.
+TEST_F(Answers, AFormatBindsFromTheEndOfTheReasoningOn) {
+  auto request = greedy_chat("Think little!");
+  request.set_max_tokens(30);
+  request.mutable_format()->set_grammar(R"(root ::= "no" " way"? "!")");
+  auto& sampling = *request.mutable_sampling();
+  sampling.set_repetition_penalty(100);
+  sampling.set_penalty_last_tokens(6);  // those of <think> are further back
+  v1::TokenizeRequest mark;
+  mark.set_text("</think>");
+  mark.set_add_special(false);
+  const auto tokens = reply(*worker_, &v1::Worker::Stub::Tokenize, mark).response;
+  ASSERT_GT(tokens.ids_size(), 0);
+  ASSERT_LE(tokens.ids_size(), 4);
+  for (int i = 0; i < tokens.ids_size(); ++i) {
+    auto& bias = *sampling.add_logit_bias();
+    bias.set_token(tokens.ids(i));
+    bias.set_bias(100 - 25 * static_cast<float>(i));
+  }
+  const auto answer = ask(request);
+  EXPECT_THAT(answer.outcome.text, testing::AnyOf("no!", "no way!"));
+  EXPECT_EQ(answer.reasoning, "");
+  EXPECT_EQ(answer.outcome.done->finish_reason(), "stop");
+  request.mutable_chat()->set_raw_answer(true);
+  EXPECT_THAT(ask(request).outcome.text, StartsWith("</think>no"));
 }
 
 TEST(AnswersInHarmony, AFormatIsKeptToHoweverTheAnswerBegins) {
