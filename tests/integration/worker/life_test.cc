@@ -105,14 +105,13 @@ TEST(Life, L9_HeartbeatsTellOfWork) {
   EXPECT_GT(progress, 0U);
 }
 
-// More clients than lanes, some of which go away at any moment.
 // What a client does not read is not computed: else log probabilities would fill the memory.
 TEST(Life, AClientThatDoesNotReadPausesItsGeneration) {
   WorkerProcess worker({tinychat(), {"--context", "8192"}});
   ready(worker);
   auto request = endless();
   request.set_top_logprobs(20);
-  request.set_max_tokens(4000);
+  request.set_max_tokens(2000);  // about twice what fits into all buffers on the way
   request.mutable_sampling()->set_ignore_eos(true);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kPatience);
@@ -145,10 +144,11 @@ TEST(Life, AClientThatDoesNotReadPausesItsGeneration) {
   }
   EXPECT_TRUE(reader->Finish().ok());
   EXPECT_TRUE(event.has_done());
-  EXPECT_GT(tokens, 3900);  // but for those that became no text
+  EXPECT_GT(tokens, 1900);  // but for those that became no text
   EXPECT_EQ(logprobs, tokens);
 }
 
+// More clients than lanes, some of which go away at any moment.
 TEST(Life, CrowdIsServed) {
   WorkerProcess worker({tinychat(), {"--context", "1024", "--sequences", "3"}});
   ready(worker);
