@@ -56,7 +56,7 @@ using OutputFormat =
 struct GenerateRequest {
   std::string request_id;
   std::string cache_scope{};  // requests share cached prefixes only with those of the same (S8)
-  std::string model;  // the catalogue's name, aliases resolved
+  std::string model;          // the catalogue's name, aliases resolved
   std::variant<ChatInput, PromptInput, TokenInput> input;
   Sampling sampling;
   std::optional<std::uint32_t> max_tokens;

@@ -158,10 +158,9 @@ tl::expected<ModelPointer, LoadFailure> Loader::load_draft(const llama_model* mo
 
 tl::expected<std::unique_ptr<Engine>, LoadFailure> Loader::run() {
   if (settings_.sequences > llama_max_parallel_sequences()) {
-    return failed("permanent", "libllama computes at most " +
-                                   std::to_string(llama_max_parallel_sequences()) +
-                                   " sequences at once, not " +
-                                   std::to_string(settings_.sequences));
+    return failed("permanent",
+                  "libllama computes at most " + std::to_string(llama_max_parallel_sequences()) +
+                      " sequences at once, not " + std::to_string(settings_.sequences));
   }
   observer_.on_progress(LoadProgress{"starting"});
   if (const auto loaded = load_cpu_backend(); !loaded) {
