@@ -112,6 +112,33 @@ std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
   return std::nullopt;
 }
 
+std::uint32_t take_code_point(std::string_view& text) {
+  const auto character = decode(text);
+  text.remove_prefix(character.length);
+  return character.code;
+}
+
+void append_utf8(std::string& out, std::uint32_t code_point) {
+  const auto tail = [&out, code_point](unsigned shift) {
+    out += static_cast<char>(0x80U | ((code_point >> shift) & 0x3FU));
+  };
+  if (code_point < 0x80) {
+    out += static_cast<char>(code_point);
+  } else if (code_point < 0x800) {
+    out += static_cast<char>(0xC0U | (code_point >> 6U));
+    tail(0);
+  } else if (code_point < 0x10000) {
+    out += static_cast<char>(0xE0U | (code_point >> 12U));
+    tail(6);
+    tail(0);
+  } else {
+    out += static_cast<char>(0xF0U | (code_point >> 18U));
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
+
 std::size_t utf8_prefix(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return text.size();
   // The byte at `limit` begins a character, unless it continues one that began up to three bytes

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,12 @@ std::size_t utf8_prefix(std::string_view text, std::size_t limit);
 // Length of the longest prefix that ends with a whole character: what may be sent of a text that
 // is still growing. Bytes that can never become a character count as whole.
 std::size_t utf8_complete_prefix(std::string_view text);
+
+// Takes one character off the front of well-formed UTF-8 that is not empty; returns its code point.
+std::uint32_t take_code_point(std::string_view& text);
+
+// Appends a code point of at most U+10FFFF; the caller sees to it that it is no surrogate.
+void append_utf8(std::string& out, std::uint32_t code_point);
 
 // For one line of a terminal or a log: control and unprintable characters (C0, C1, bidirectional
 // and zero-width ones, U+00AD, U+FEFF, non-characters) and malformed bytes dropped, tabs and line

@@ -2,29 +2,12 @@
 
 #include <algorithm>
 
+#include "common/text.h"
+
 namespace berth::worker {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
-void append_utf8(std::uint32_t code, std::string& out) {
-  const auto push = [&out](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (code < 0x80) {
-    push(code);
-  } else if (code < 0x800) {
-    push(0xC0U | (code >> 6U));
-    push(0x80U | (code & 0x3FU));
-  } else if (code < 0x10000) {
-    push(0xE0U | (code >> 12U));
-    push(0x80U | ((code >> 6U) & 0x3FU));
-    push(0x80U | (code & 0x3FU));
-  } else {
-    push(0xF0U | (code >> 18U));
-    push(0x80U | ((code >> 12U) & 0x3FU));
-    push(0x80U | ((code >> 6U) & 0x3FU));
-    push(0x80U | (code & 0x3FU));
-  }
-}
 
 // 0: no escape of one letter.
 char unescaped(char c) {
@@ -72,7 +55,7 @@ void JsonStringDecoder::drop_high(std::string& out) {
 void JsonStringDecoder::append_unit(std::string& out) {
   const bool is_low = unit_ >= 0xDC00 && unit_ <= 0xDFFF;
   if (high_ != 0 && is_low) {
-    append_utf8(0x10000 + ((high_ - 0xD800) << 10U) + (unit_ - 0xDC00), out);
+    append_utf8(out, 0x10000 + ((high_ - 0xD800) << 10U) + (unit_ - 0xDC00));
     high_ = 0;
     return;
   }
@@ -82,7 +65,7 @@ void JsonStringDecoder::append_unit(std::string& out) {
   } else if (unit_ >= 0xD800 && unit_ <= 0xDBFF) {
     high_ = unit_;
   } else {
-    append_utf8(unit_, out);
+    append_utf8(out, unit_);
   }
 }
 

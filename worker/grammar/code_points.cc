@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "common/text.h"
+
 namespace berth::worker {
 namespace {
 
@@ -75,38 +77,6 @@ bool CodePointSet::contains(std::uint32_t code_point) const {
   return std::any_of(ranges_.begin(), ranges_.end(), [code_point](const Range& one) {
     return one.first <= code_point && code_point <= one.last;
   });
-}
-
-std::uint32_t take_code_point(std::string_view& text) {
-  const auto lead = static_cast<unsigned char>(text.front());
-  const std::size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  std::uint32_t value = length == 1 ? lead : lead & (0xFFU >> (length + 1));
-  for (std::size_t i = 1; i < length && i < text.size(); ++i) {
-    value = (value << 6U) | (static_cast<unsigned char>(text[i]) & 0x3FU);
-  }
-  text.remove_prefix(std::min(length, text.size()));
-  return value;
-}
-
-void append_utf8(std::string& text, std::uint32_t code_point) {
-  const auto tail = [&text, code_point](unsigned shift) {
-    text += static_cast<char>(0x80U | ((code_point >> shift) & 0x3FU));
-  };
-  if (code_point < 0x80) {
-    text += static_cast<char>(code_point);
-  } else if (code_point < 0x800) {
-    text += static_cast<char>(0xC0U | (code_point >> 6U));
-    tail(0);
-  } else if (code_point < 0x10000) {
-    text += static_cast<char>(0xE0U | (code_point >> 12U));
-    tail(6);
-    tail(0);
-  } else {
-    text += static_cast<char>(0xF0U | (code_point >> 18U));
-    tail(12);
-    tail(6);
-    tail(0);
-  }
 }
 
 std::string gbnf_literal(std::string_view text) {

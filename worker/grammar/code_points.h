@@ -32,10 +32,6 @@ class CodePointSet {
   std::vector<Range> ranges_;
 };
 
-// Takes one character off the front of well-formed UTF-8 that is not empty.
-std::uint32_t take_code_point(std::string_view& text);
-void append_utf8(std::string& text, std::uint32_t code_point);
-
 // A quoted GBNF literal that matches exactly `text`, which is well-formed UTF-8.
 std::string gbnf_literal(std::string_view text);
 // A GBNF character class, or a literal for a single code point. The set is not empty.

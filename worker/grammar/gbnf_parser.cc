@@ -404,13 +404,9 @@ Result<std::uint64_t> Parser::number() {
 // The text is well-formed UTF-8.
 Result<std::uint32_t> Parser::character() {
   if (peek() == '\\') return escape();
-  const auto lead = static_cast<unsigned char>(peek());
-  const std::size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  std::uint32_t value = length == 1 ? lead : lead & (0xFFU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    value = (value << 6U) | (static_cast<unsigned char>(peek(i)) & 0x3FU);
-  }
-  position_ += length;
+  auto rest = text_.substr(position_);
+  const auto value = take_code_point(rest);
+  position_ = text_.size() - rest.size();
   return value;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "common/text.h"
 #include "worker/grammar/code_points.h"
 
 namespace berth::worker {

@@ -19,27 +19,6 @@ bool is_surrogate(std::uint32_t code) {
   return code >= 0xD800 && code <= 0xDFFF;
 }
 
-void append_utf8(std::uint32_t code, std::string& out) {
-  const auto tail = [&out, code](unsigned shift) {
-    out.push_back(static_cast<char>(0x80U | ((code >> shift) & 0x3FU)));
-  };
-  if (code < 0x80) {
-    out.push_back(static_cast<char>(code));
-  } else if (code < 0x800) {
-    out.push_back(static_cast<char>(0xC0U | (code >> 6U)));
-    tail(0);
-  } else if (code < 0x10000) {
-    out.push_back(static_cast<char>(0xE0U | (code >> 12U)));
-    tail(6);
-    tail(0);
-  } else {
-    out.push_back(static_cast<char>(0xF0U | (code >> 18U)));
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
-
 // The number of `digits` digits at the begin of `text`, or nothing where there are fewer.
 std::optional<std::uint32_t> number(std::string_view text, std::size_t digits, int base) {
   std::uint32_t value = 0;
@@ -92,7 +71,7 @@ std::optional<std::size_t> read_escape(std::string_view rest, std::string& out) 
     while (digits < 3 && digits < rest.size() && rest[digits] >= '0' && rest[digits] <= '7') {
       value = value * 8 + static_cast<std::uint32_t>(rest[digits++] - '0');
     }
-    append_utf8(value, out);
+    append_utf8(out, value);
     return digits;
   }
   const std::size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
@@ -102,7 +81,7 @@ std::optional<std::size_t> read_escape(std::string_view rest, std::string& out) 
   }
   const auto code = number(rest.substr(1), digits, 16);
   if (!code || *code > kLastCodePoint || is_surrogate(*code)) return std::nullopt;
-  append_utf8(*code, out);
+  append_utf8(out, *code);
   return 1 + digits;
 }
 

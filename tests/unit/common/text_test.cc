@@ -6,10 +6,22 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace berth {
 namespace {
+
+TEST(Utf8, CodePointsAreTakenAsTheyWereAppended) {
+  const std::vector<std::uint32_t> codes = {0,      0x7F,   0x80,   0x7FF,   0x800,
+                                            0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF};
+  std::string text;
+  for (const auto code : codes) append_utf8(text, code);
+  EXPECT_EQ(first_invalid_utf8(text), std::nullopt);
+  std::string_view rest = text;
+  for (const auto code : codes) EXPECT_EQ(take_code_point(rest), code);
+  EXPECT_TRUE(rest.empty());
+}
 
 TEST(Text, FindsTheFirstMalformedByte) {
   EXPECT_EQ(first_invalid_utf8(""), std::nullopt);
