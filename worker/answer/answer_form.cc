@@ -80,7 +80,7 @@ std::vector<std::string_view> needed_control_texts(const AnswerForm& form) {
   const auto& syntax = call_syntax(form.tools);
   for (const auto& opener : syntax.openers) texts.push_back(opener.text);
   for (const auto& token : syntax.tokens) {
-    if (token.role != CallToken::Role::kNext && token.text.size() > 3) texts.push_back(token.text);
+    if (token.role != CallToken::Role::kNext && token.is_mark()) texts.push_back(token.text);
   }
   if (syntax.name_in_header != nullptr) {
     if (form.tools == ToolForm::kDeepSeek) {

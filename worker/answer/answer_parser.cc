@@ -6,12 +6,9 @@
 namespace berth::worker {
 namespace {
 
-// Shorter ones (a bracket, a comma, a fence) are not framing where they stand alone.
-constexpr std::size_t kMinMarkBytes = 4;
-
 bool is_mark_of_end(const CallToken& token) {
   return (token.role == CallToken::Role::kClose || token.role == CallToken::Role::kEnd) &&
-         token.text.size() >= kMinMarkBytes;
+         token.is_mark();
 }
 
 std::vector<std::string> tool_marks(const CallSyntax& syntax) {
@@ -157,7 +154,6 @@ void AnswerParser::end_calls(CallsReader::Step step, AnswerDelta& out) {
   awaits_close_ = calls_.awaits_close();
   skip_space_ = step == CallsReader::Step::kEnded;
   if (step == CallsReader::Step::kEnded) return;
-  was_overlong_ = was_overlong_ || step == CallsReader::Step::kOverlong;
   // Not searched for markers again: text that fails as a call could hold many more that do.
   emit_content(calls_.take_held(), out);
 }

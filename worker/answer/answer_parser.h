@@ -35,10 +35,6 @@ class AnswerParser {
   // The answer is over: appends what was held back. Nothing may be pushed after it.
   void finish(AnswerDelta& out);
 
-  [[nodiscard]] bool called_tools() const { return writer_.calls() > 0; }
-  // What could have become a call was so long that it was passed on as content.
-  [[nodiscard]] bool was_overlong() const { return was_overlong_; }
-
  private:
   // Whitespace at the start is kept until it is clear what follows; more than this is content.
   static constexpr std::size_t kMaxGapBytes = 256;
@@ -76,7 +72,6 @@ class AnswerParser {
   bool skip_newlines_ = false;  // at the start of reasoning, or of the answer behind it
   bool skip_space_ = false;     // behind a call
   bool awaits_close_ = false;   // what ended a call was not met: it is framing if it still comes
-  bool was_overlong_ = false;
 };
 
 }  // namespace berth::worker

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,8 +25,13 @@ struct CallToken {
     kEnd,        // ends all calls
     kNext        // begins the next call
   };
+  // Shorter texts (a bracket, a comma, a fence) are not framing where they stand alone.
+  static constexpr std::size_t kMinMarkBytes = 4;
+
   std::string_view text;
   Role role = Role::kSeparator;
+
+  [[nodiscard]] bool is_mark() const { return text.size() >= kMinMarkBytes; }
 };
 
 // How one form writes its calls, as far as it can be said in a table. An opener that also stands

@@ -22,7 +22,6 @@ class CallWriter {
   void begin(const std::string& name, AnswerDelta& out);
   // The next bytes of its arguments.
   void add(std::string_view arguments, AnswerDelta& out);
-  [[nodiscard]] std::uint32_t calls() const { return calls_; }
 
  private:
   std::set<std::string, std::less<>> tools_;

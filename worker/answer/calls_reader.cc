@@ -224,7 +224,7 @@ Taken CallsReader::push(std::string_view text, CallWriter& writer, AnswerDelta& 
   std::size_t taken = 0;
   while (taken < text.size()) {
     const auto size = room();
-    if (size == 0) return {taken, Step::kOverlong};
+    if (size == 0) return {taken, Step::kRejected};
     const auto part = push_part(text.substr(taken, size), writer, out);
     taken += part.bytes;
     if (part.step != Step::kMore) return {taken, part.step};

@@ -22,9 +22,8 @@ class CallsReader {
 
   enum class Step : std::uint8_t {
     kMore,
-    kEnded,     // the next byte is behind the calls
-    kRejected,  // what take_held() gives is content, and so is the next byte
-    kOverlong   // the same, since it passed kMaxHeldBytes
+    kEnded,    // the next byte is behind the calls
+    kRejected  // what take_held() gives is content, and so is the next byte
   };
   struct Taken {
     std::size_t bytes = 0;
