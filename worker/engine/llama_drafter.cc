@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "worker/engine/best_logit.h"
+#include "worker/engine/log_sum_exp.h"
 
 namespace berth::worker {
 namespace {
@@ -123,10 +124,8 @@ std::optional<TokenId> LlamaDrafter::guess() const {
   const std::span<const float> logits(values, vocabulary_);
   const auto best = best_logit(logits);
   if (!best || *best >= sizes_.vocabulary) return std::nullopt;
-  // softmax: p(best) = 1 / sum of exp(logit - logit(best))
-  float sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - logits[*best]);
-  if (!(sum * kLeastDraftProbability <= 1)) return std::nullopt;
+  const float probability = std::exp(-log_sum_over(logits, logits[*best]));
+  if (!(probability >= kLeastDraftProbability)) return std::nullopt;
   return static_cast<TokenId>(*best);
 }
 

@@ -290,13 +290,13 @@ bool LlamaSampler::fill_allowed(std::span<const float> logits,
 
 void LlamaSampler::add_logprobs(std::span<const float> logits, float highest,
                                 SampledToken& chosen) {
-  const float total = log_sum_exp(logits, highest);
-  chosen.logprob = logits[static_cast<std::size_t>(chosen.token)] - total;
+  const float sum = log_sum_over(logits, highest);
+  chosen.logprob = (logits[static_cast<std::size_t>(chosen.token)] - highest) - sum;
   if (*top_logprobs_ == 0) return;
   top_logits(logits, *top_logprobs_, selection_);
   chosen.top.reserve(selection_.size());
   for (const auto& likely : selection_) {
-    chosen.top.push_back(TokenLogprob{likely.token, likely.logit - total});
+    chosen.top.push_back(TokenLogprob{likely.token, (likely.logit - highest) - sum});
   }
 }
 

@@ -49,7 +49,7 @@ inline Floats load(const float* values) {
 
 }  // namespace
 
-float log_sum_exp(std::span<const float> logits, float highest) {
+float log_sum_over(std::span<const float> logits, float highest) {
   constexpr std::size_t kStep = kLanes * kChains;
   // Groups are summed as floats and added up as doubles: 150,000 small addends would lose digits.
   constexpr std::size_t kGroup = 64 * kStep;
@@ -71,7 +71,7 @@ float log_sum_exp(std::span<const float> logits, float highest) {
   for (std::size_t at = whole; at < logits.size(); ++at) {
     total += std::exp(static_cast<double>(values[at]) - static_cast<double>(highest));
   }
-  return highest + static_cast<float>(std::log(total));
+  return static_cast<float>(std::log(total));
 }
 
 }  // namespace berth::worker
