@@ -11,6 +11,8 @@ namespace {
 
 static_assert(LLAMA_DEFAULT_SEED == kRandomSeed);
 
+// Outputs are divided by it: with less, those of a model would become infinite.
+constexpr float kLeastRepetitionPenalty = 1e-3F;
 constexpr std::size_t kKeep = 1;  // tokens that every cut leaves
 constexpr std::int32_t kMirostatTokens =
     100;  // that its first version estimates from, as its paper
@@ -120,9 +122,10 @@ SamplerPointer make_penalties(const llama_vocab* vocabulary, std::uint32_t conte
   if (has_penalties(settings)) {
     llama_sampler_chain_add(
         chain.get(),
-        llama_sampler_init_penalties(
-            llama_vocab_n_tokens(vocabulary), clamped(settings.penalty_last_tokens, context),
-            settings.repetition_penalty, settings.frequency_penalty, settings.presence_penalty));
+        llama_sampler_init_penalties(llama_vocab_n_tokens(vocabulary),
+                                     clamped(settings.penalty_last_tokens, context),
+                                     std::max(settings.repetition_penalty, kLeastRepetitionPenalty),
+                                     settings.frequency_penalty, settings.presence_penalty));
   }
   if (has_dry(settings)) {
     std::vector<const char*> breakers;

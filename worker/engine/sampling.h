@@ -12,7 +12,7 @@ namespace berth::worker {
 using TokenId = std::int32_t;
 
 // How the next token is chosen. The defaults are llama.cpp's. Every number is finite; ranges are
-// checked where a request comes in (service/request_check), and once more by libllama.
+// checked where a request comes in (service/sampling_check), and once more by check_settings().
 struct SamplingSettings {
   float temperature = 0.8F;  // 0 = greedy
   // Dynamic temperature: temperature +- range, by the entropy of what may come; 0 = off.

@@ -13,17 +13,17 @@ constexpr std::size_t kMaxBreakers = 64;     // each costs a walk over the vocab
 constexpr std::size_t kMaxTriggers = 64;     // each is searched for in every token's text
 constexpr std::size_t kMaxTextBytes = 1024;  // of a breaker or trigger: libllama recurs by byte
 
-// A number's range, both ends in it. NaN is in none.
+// A number's range, with its ends unless `above_low`. NaN is in none.
 struct Bound {
   std::string_view name;
   float SamplingSettings::*value;
   float low;
   float high;
+  bool above_low = false;
 };
 
 using S = SamplingSettings;
-constexpr float kAny = 1e6F;        // as good as none
-constexpr float kPositive = 1e-3F;  // divides: must not be near 0
+constexpr float kAny = 1e6F;  // as good as none
 constexpr std::array kBounds = {
     Bound{"temperature", &S::temperature, 0, kAny},
     Bound{"dynamic_temperature_range", &S::dynamic_temperature_range, 0, kAny},
@@ -34,7 +34,7 @@ constexpr std::array kBounds = {
     Bound{"top_n_sigma", &S::top_n_sigma, -kAny, kAny},
     Bound{"xtc_probability", &S::xtc_probability, 0, 1},
     Bound{"xtc_threshold", &S::xtc_threshold, 0, kAny},
-    Bound{"repetition_penalty", &S::repetition_penalty, kPositive, kAny},
+    Bound{"repetition_penalty", &S::repetition_penalty, 0, kAny, true},
     Bound{"frequency_penalty", &S::frequency_penalty, -kAny, kAny},
     Bound{"presence_penalty", &S::presence_penalty, -kAny, kAny},
     Bound{"dry_multiplier", &S::dry_multiplier, 0, kAny},
@@ -73,10 +73,16 @@ Status check_texts(std::string_view name, const std::vector<std::string>& texts,
     return refuse("There are " + std::to_string(texts.size()) + " " + std::string(name) +
                   "; at most " + std::to_string(most) + " are allowed.");
   }
-  for (const auto& text : texts) {
-    if (text.empty() || text.size() > kMaxTextBytes || text.find('\0') != std::string::npos) {
-      return refuse("One of the " + std::string(name) +
-                    " is empty, longer than 1024 bytes, or has a NUL in it.");
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto which = std::string(name) + "[" + std::to_string(i) + "]";
+    if (texts[i].empty()) return refuse(which + " is empty; leave it out.");
+    if (texts[i].size() > kMaxTextBytes) {
+      return refuse(which + " has " + std::to_string(texts[i].size()) +
+                    " bytes; at most 1024 are allowed.");
+    }
+    if (const auto at = texts[i].find('\0'); at != std::string::npos) {
+      return refuse(which + " has a NUL at byte " + std::to_string(at) +
+                    "; a token's text has none.");
     }
   }
   return {};
@@ -87,10 +93,12 @@ Status check_texts(std::string_view name, const std::vector<std::string>& texts,
 Status check_settings(const SamplingSettings& settings, std::uint32_t vocabulary) {
   for (const auto& bound : kBounds) {
     const float value = settings.*bound.value;
-    if (!(value >= bound.low && value <= bound.high)) {
-      return refuse(std::string(bound.name) + " is " + text_of(value) + "; it must be from " +
-                    text_of(bound.low) + " to " + text_of(bound.high) + ".");
-    }
+    const bool low_enough = value <= bound.high;
+    const bool high_enough = bound.above_low ? value > bound.low : value >= bound.low;
+    if (low_enough && high_enough) continue;
+    return refuse(std::string(bound.name) + " is " + text_of(value) + "; it must be " +
+                  (bound.above_low ? "above " : "from ") + text_of(bound.low) +
+                  (bound.above_low ? " and at most " : " to ") + text_of(bound.high) + ".");
   }
   if (settings.mirostat > 2) {
     return refuse("mirostat is " + std::to_string(settings.mirostat) + "; it must be 0, 1 or 2.");

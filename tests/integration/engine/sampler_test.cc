@@ -285,7 +285,7 @@ SamplingSettings any_settings() {
   settings.top_n_sigma = some({-1, -1, 0, 1e-6F, 1, 1e6F});
   settings.xtc_probability = some({0, 0, 0.5F, 1});
   settings.xtc_threshold = some({0, 1e-6F, 0.1F, 0.5F, 1});
-  settings.repetition_penalty = some({1e-3F, 0.5F, 1, 1, 2, 1e6F});
+  settings.repetition_penalty = some({1e-30F, 1e-3F, 0.5F, 1, 1, 2, 1e6F});
   settings.frequency_penalty = some({-1e6F, -2, 0, 0, 2, 1e6F});
   settings.dry_multiplier = some({0, 0, 0, 1, 1e6F});
   settings.dry_base = some({1, 1.75F, 1e6F});

@@ -33,7 +33,9 @@ TEST(SettingsCheck, NamesTheSettingItsValueAndItsRange) {
   EXPECT_THAT(refusal([](auto& s) { s.top_p = 1.5F; }),
               HasSubstr("top_p is 1.5; it must be from 0 to 1"));
   EXPECT_THAT(refusal([](auto& s) { s.temperature = kNan; }), HasSubstr("temperature is"));
-  EXPECT_THAT(refusal([](auto& s) { s.repetition_penalty = 0; }), HasSubstr("repetition_penalty"));
+  EXPECT_THAT(refusal([](auto& s) { s.repetition_penalty = 0; }),
+              HasSubstr("repetition_penalty is 0; it must be above 0 and at most 1e+06"));
+  EXPECT_EQ(refusal([](auto& s) { s.repetition_penalty = 1e-9F; }), "");
   EXPECT_THAT(refusal([](auto& s) { s.mirostat_tau = kInfinity; }), HasSubstr("mirostat_tau"));
   EXPECT_THAT(refusal([](auto& s) { s.mirostat = 3; }), HasSubstr("mirostat is 3"));
 }
@@ -50,7 +52,11 @@ TEST(SettingsCheck, Biases) {
 }
 
 TEST(SettingsCheck, Texts) {
-  EXPECT_THAT(refusal([](auto& s) { s.dry_breakers = {"a", ""}; }), HasSubstr("dry_breakers"));
+  EXPECT_THAT(refusal([](auto& s) { s.dry_breakers = {"a", ""}; }), HasSubstr("dry_breakers[1]"));
+  EXPECT_THAT(refusal([](auto& s) {
+                s.dry_breakers = {"a", "b", std::string("c\0", 2)};
+              }),
+              HasSubstr("dry_breakers[2] has a NUL at byte 1"));
   EXPECT_THAT(refusal([](auto& s) { s.dry_breakers.assign(65, "a"); }), HasSubstr("65"));
   EXPECT_THAT(refusal([](auto& s) { s.grammar_triggers = {"a"}; }), HasSubstr("no grammar"));
   EXPECT_THAT(refusal([](auto& s) { s.grammar = std::string(1, '\0'); }), HasSubstr("NUL"));
