@@ -119,7 +119,8 @@ class Engine {
   // Most bytes of a text that one token stands for, for fewest_tokens(); 0: there is no such bound.
   // Takes as long as longest_token_bytes().
   [[nodiscard]] virtual std::uint32_t token_bytes_bound() const { return 0; }
-  // Ready for sampling. Errors: kInvalidArgument where libllama refuses the grammar or a setting.
+  // Ready for sampling; only once the load is complete, as the penalties look back over a window.
+  // Errors: kInvalidArgument where the grammar or a setting cannot be used.
   [[nodiscard]] virtual Result<std::unique_ptr<Sampler>> make_sampler(
       const SamplingSettings& settings) const = 0;
 
@@ -134,7 +135,7 @@ class Engine {
 
   // The next token behind item `index` of the last batch; the sampler has accepted it. Errors:
   // kInternal where the model computed no usable probabilities; kInvalidArgument where the grammar
-  // allows no token at all.
+  // allows no token at all, or is too ambiguous.
   virtual Result<SampledToken> sample(Sampler& sampler, std::size_t index) = 0;
 
   // Proposes what could come after `tokens`, which `sequence` holds or is about to hold: at most

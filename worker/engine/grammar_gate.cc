@@ -1,88 +1,73 @@
 #include "worker/engine/grammar_gate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <exception>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "common/text.h"
+#include "worker/grammar/code_points.h"
+#include "worker/grammar/gbnf_check.h"
 
 namespace berth::worker {
 namespace {
 
-constexpr const char* kRoot = "root";
+constexpr float kRefusedLogit = -std::numeric_limits<float>::infinity();
 
-// As a literal of GBNF, whose escapes are those of C.
-std::string gbnf_literal(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string out = "\"";
-  for (const char letter : text) {
-    const auto byte = static_cast<unsigned char>(letter);
-    if (byte < 0x20 || byte == 0x7F) {
-      out.append("\\x").push_back(kDigits[byte / 16]);
-      out.push_back(kDigits[byte % 16]);
-      continue;
+// The model's tokens that a grammar names.
+Result<std::vector<GbnfProgram::Token>> find_tokens(const GbnfModel& model,
+                                                    const LlamaVocabulary& vocabulary) {
+  std::vector<GbnfProgram::Token> found;
+  for (const auto& named : model.tokens) {
+    auto id = named.id;
+    if (!named.text.empty()) {
+      const auto tokens = vocabulary.tokenize(named.text, false);
+      if (!tokens) return fail(tokens.error());
+      if (tokens->size() != 1) {
+        return gbnf_error(named.line, "the model has no token " + named.text +
+                                          "; write it as a literal, or use a token that it has");
+      }
+      id = static_cast<std::uint32_t>(tokens->front());
     }
-    if (letter == '"' || letter == '\\') out.push_back('\\');
-    out.push_back(letter);
+    found.push_back({id, named.any_other});
   }
-  return out + "\"";
+  return found;
 }
 
-std::string regex_literal(std::string_view text) {
-  constexpr std::string_view kSpecial = "^$\\.*+?()[]{}|";
-  std::string out;
-  for (const char letter : text) {
-    if (kSpecial.find(letter) != std::string_view::npos) out.push_back('\\');
-    out.push_back(letter);
-  }
-  return out;
+std::uint32_t rule_named_root(const GbnfModel& model) {
+  const auto found = std::find(model.names.begin(), model.names.end(), "root");
+  return static_cast<std::uint32_t>(found - model.names.begin());
 }
 
-// Whether a grammar names tokens (<name> or <[id]>), which it allows whatever their text is. May
-// say so where it does not.
-bool names_tokens(std::string_view grammar) {
-  char closing = 0;  // of the literal or class that we are in, or a newline for a comment
-  for (std::size_t at = 0; at < grammar.size(); ++at) {
-    const char letter = grammar[at];
-    if (closing != 0) {
-      if (letter == '\\' && closing != '\n') ++at;
-      if (letter == closing) closing = 0;
-      continue;
-    }
-    if (letter == '<') return true;
-    if (letter == '"') closing = '"';
-    if (letter == '[') closing = ']';
-    if (letter == '#') closing = '\n';
+// A rule of one of the triggers and the root behind it; returns its index.
+std::uint32_t add_trigger_rule(GbnfModel& model, const std::vector<std::string>& triggers) {
+  using Kind = GbnfElement::Kind;
+  const auto root = rule_named_root(model);
+  GbnfRule rule;
+  for (std::string_view trigger : triggers) {
+    if (!rule.elements.empty()) rule.elements.push_back({Kind::kAlternative, 0});
+    while (!trigger.empty()) rule.elements.push_back({Kind::kCharacter, take_code_point(trigger)});
+    rule.elements.push_back({Kind::kReference, root});
   }
-  return false;
+  model.rules.push_back(std::move(rule));
+  return static_cast<std::uint32_t>(model.rules.size() - 1);
 }
 
-// A rule's name that the grammar does not have.
-std::string unused_name(const std::string& grammar) {
-  std::string name = "triggered";
-  while (grammar.find(name) != std::string::npos) name += "-x";
-  return name;
-}
-
-std::string with_trigger_rule(const std::string& grammar, const std::string& name,
-                              const std::vector<std::string>& triggers) {
-  std::string alternatives;
-  for (const auto& trigger : triggers) {
-    if (!alternatives.empty()) alternatives += " | ";
-    alternatives += gbnf_literal(trigger);
-  }
-  return grammar + "\n" + name + " ::= (" + alternatives + ") " + kRoot + "\n";
+// As far as they begin in it.
+std::size_t characters_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) {
+    return (static_cast<unsigned>(byte) & 0xC0U) != 0x80U;
+  }));
 }
 
 }  // namespace
 
-GrammarGate::GrammarGate(const llama_vocab* vocabulary, std::string grammar,
+GrammarGate::GrammarGate(LlamaVocabulary vocabulary, GbnfStates states,
                          std::vector<std::string> triggers)
-    : vocabulary_(vocabulary), grammar_(std::move(grammar)), triggers_(std::move(triggers)) {
-  if (triggers_.empty()) return;
-  root_ = unused_name(grammar_);
-  grammar_ = with_trigger_rule(grammar_, root_, triggers_);
+    : vocabulary_(vocabulary), states_(std::move(states)), triggers_(std::move(triggers)) {
+  if (triggers_.empty()) place_ = GrammarPlace{states_.start(), {}};
   for (const auto& trigger : triggers_) {
-    patterns_.push_back(regex_literal(trigger));
     longest_trigger_ = std::max(longest_trigger_, trigger.size());
   }
 }
@@ -91,121 +76,107 @@ Result<std::unique_ptr<GrammarGate>> GrammarGate::make(const llama_vocab* vocabu
                                                        const std::string& grammar,
                                                        const std::vector<std::string>& triggers,
                                                        const TokenStarts* starts) {
-  const auto refused = [](const std::string& why) {
-    return fail(Reason::kInvalidArgument, "The grammar cannot be used" + why);
-  };
-  try {
-    std::unique_ptr<GrammarGate> gate(new GrammarGate(vocabulary, grammar, triggers));
-    SamplerPointer sampler(triggers.empty()
-                               ? llama_sampler_init_grammar(vocabulary, grammar.c_str(), kRoot)
-                               : gate->make_lazy().release());
-    if (!sampler) {
-      return refused(
-          ": libllama refuses it. It needs a rule `root`, no left recursion, and every "
-          "rule defined; the worker's log has the reason.");
-    }
-    if (triggers.empty()) gate->active_ = std::move(sampler);
-    if (!names_tokens(grammar)) gate->starts_ = starts;
-    return gate;
-  } catch (const std::exception& problem) {
-    return refused(std::string(": ") + problem.what());
+  auto model = checked_gbnf(grammar, GbnfBounds::kConverterBytes);
+  if (!model) return fail(model.error());
+  auto tokens = find_tokens(*model, LlamaVocabulary(vocabulary));
+  if (!tokens) return fail(tokens.error());
+  for (const auto& trigger : triggers) {
+    if (!first_invalid_utf8(trigger)) continue;
+    return fail(Reason::kInvalidArgument, "One of the grammar_triggers is not UTF-8.");
   }
-}
-
-SamplerPointer GrammarGate::make_lazy() const {
-  std::vector<const char*> patterns;
-  for (const auto& pattern : patterns_) patterns.push_back(pattern.c_str());
-  return SamplerPointer(
-      llama_sampler_init_grammar_lazy_patterns(vocabulary_.get(), grammar_.c_str(), root_.c_str(),
-                                               patterns.data(), patterns.size(), nullptr, 0));
+  const auto root = triggers.empty() ? rule_named_root(*model) : add_trigger_rule(*model, triggers);
+  const bool names_tokens = !tokens->empty();
+  GbnfStates states(std::make_shared<GbnfProgram>(*model, std::move(*tokens), root));
+  std::unique_ptr<GrammarGate> gate(
+      new GrammarGate(LlamaVocabulary(vocabulary), std::move(states), triggers));
+  // A token that the grammar names is allowed whatever its text begins with.
+  if (!names_tokens) gate->starts_ = starts;
+  return gate;
 }
 
 bool GrammarGate::allows(TokenId token) {
-  if (active_) {
-    llama_token_data one{token, 1, 0};
-    mark_refused({&one, 1});
-    return !std::isinf(one.logit);
-  }
-  if (vocabulary_.ends_generation(token) || !completes_trigger(token)) return true;
-  started_ = start_behind(token);
-  started_by_ = token;
-  return started_ != nullptr;
+  states_.begin_token();
+  if (place_) return !refuses(token);
+  if (vocabulary_.ends_generation(token)) return true;
+  const auto started = after_trigger(token);
+  return !started || started->state != GbnfStates::kRefused;
 }
 
 void GrammarGate::mark_refused(std::span<llama_token_data> candidates) {
-  llama_token_data_array array{candidates.data(), candidates.size(), -1, false};
-  llama_sampler_apply(active_.get(), &array);
+  states_.begin_token();
+  for (auto& candidate : candidates) {
+    if (refuses(candidate.id)) candidate.logit = kRefusedLogit;
+  }
 }
 
 std::optional<std::span<const TokenId>> GrammarGate::possible() {
   if (starts_ == nullptr) return std::nullopt;
-  const auto characters = starts_->characters();
-  characters_.clear();
-  for (const TokenId token : characters) characters_.push_back(llama_token_data{token, 1, 0});
-  mark_refused(characters_);
+  states_.begin_token();
   const auto others = starts_->others();
   possible_.assign(others.begin(), others.end());
+  const auto characters = starts_->characters();
   for (std::size_t i = 0; i < characters.size(); ++i) {
-    if (std::isinf(characters_[i].logit)) continue;
+    if (refuses(characters[i])) continue;
     const auto group = starts_->beginning_with(i);
     possible_.insert(possible_.end(), group.begin(), group.end());
   }
   return possible_;
 }
 
-void GrammarGate::accept(TokenId token) {
-  if (active_) {
-    llama_sampler_accept(active_.get(), token);
-    return;
-  }
-  if (started_ && started_by_ == token) {
-    active_ = std::move(started_);
+Status GrammarGate::accept(TokenId token) {
+  if (vocabulary_.ends_generation(token)) return {};
+  states_.begin_token();
+  if (place_) {
+    place_ = after(token);
+    characters_ += characters_of(text_);
+  } else {
+    place_ = after_trigger(token);
+    if (!place_) {
+      remember(token);
+      return {};
+    }
     tail_.clear();
-    tail_text_.clear();
-    return;
   }
-  remember(token);
+  if (place_->state != GbnfStates::kRefused) place_->state = states_.keep_only(place_->state);
+  if (place_->state < GbnfStates::kTooMany) return {};
+  return fail(Reason::kInvalidArgument,
+              "The grammar is ambiguous while it nests: after " + std::to_string(characters_) +
+                  " characters it could stand at more than " +
+                  std::to_string(GbnfStates::kMostReturns) +
+                  " places. Make the alternatives differ in their first characters.");
 }
 
-void GrammarGate::append_text(TokenId token, std::string& out) const {
-  vocabulary_.append_piece(token, out, true);
+GrammarPlace GrammarGate::after(TokenId token) {
+  return after_token(states_, *place_, static_cast<std::uint32_t>(token), text_of(token));
 }
 
-bool GrammarGate::completes_trigger(TokenId token) {
-  const auto before = tail_text_.size();
-  append_text(token, tail_text_);
-  const bool found = std::any_of(triggers_.begin(), triggers_.end(), [&](const auto& trigger) {
-    return tail_text_.find(trigger) != std::string::npos;
-  });
-  tail_text_.resize(before);
-  return found;
+bool GrammarGate::refuses(TokenId token) {
+  if (vocabulary_.ends_generation(token)) return !is_complete(states_, *place_);
+  return after(token).state == GbnfStates::kRefused;
 }
 
-SamplerPointer GrammarGate::start_behind(TokenId token) {
-  auto sampler = make_lazy();
-  if (!sampler) return nullptr;
-  try {
-    for (const auto& [earlier, size] : tail_) llama_sampler_accept(sampler.get(), earlier);
-    llama_sampler_accept(sampler.get(), token);
-  } catch (const std::exception&) {
-    return nullptr;  // libllama's word for a text that does not fit
+const std::string& GrammarGate::text_of(TokenId token) {
+  text_.clear();
+  vocabulary_.append_piece(token, text_, true);
+  return text_;
+}
+
+std::optional<GrammarPlace> GrammarGate::after_trigger(TokenId token) {
+  const auto before = tail_.size();
+  tail_ += text_of(token);
+  auto begin = std::string::npos;
+  for (const auto& trigger : triggers_) begin = std::min(begin, tail_.find(trigger));
+  std::optional<GrammarPlace> place;
+  if (begin != std::string::npos) {
+    place = after_text(states_, {states_.start(), {}}, std::string_view(tail_).substr(begin));
   }
-  return sampler;
+  tail_.resize(before);
+  return place;
 }
 
 void GrammarGate::remember(TokenId token) {
-  const auto before = tail_text_.size();
-  append_text(token, tail_text_);
-  tail_.emplace_back(token, tail_text_.size() - before);
-  std::size_t tokens = 0;
-  std::size_t bytes = 0;
-  while (tokens < tail_.size() &&
-         tail_text_.size() - bytes - tail_[tokens].second + 1 >= longest_trigger_) {
-    bytes += tail_[tokens].second;
-    ++tokens;
-  }
-  tail_.erase(tail_.begin(), tail_.begin() + static_cast<std::ptrdiff_t>(tokens));
-  tail_text_.erase(0, bytes);
+  tail_ += text_of(token);
+  tail_.erase(0, tail_.size() - std::min(tail_.size(), longest_trigger_ - 1));
 }
 
 }  // namespace berth::worker

@@ -73,8 +73,8 @@ Result<std::unique_ptr<Sampler>> LlamaSampler::make(const llama_vocab* vocabular
     }
     return std::unique_ptr<Sampler>(std::move(made));
   } catch (const std::exception& problem) {
-    return fail(Reason::kInvalidArgument,
-                std::string("The sampling settings cannot be used: ") + problem.what());
+    return fail(Reason::kInternal,
+                std::string("Sampling could not be prepared: ") + problem.what());
   }
 }
 
@@ -108,13 +108,11 @@ Result<SampledToken> LlamaSampler::choose(std::span<float> logits,
     token = choose_changed(logits, *best, scratch);
     undo_changes(logits);
     if (!token) return fail(token.error());
-    accept(*token);
+    if (auto accepted = accept(*token); !accepted) return fail(accepted.error());
   } catch (const std::exception& problem) {
     failed_ = true;
     undo_changes(logits);
-    const auto why = std::string("The sampler failed: ") + problem.what();
-    // What libllama throws here, it throws at texts that do not fit the grammar.
-    return fail(grammar_ ? Reason::kInvalidArgument : Reason::kInternal, why);
+    return fail(Reason::kInternal, std::string("The sampler failed: ") + problem.what());
   }
   SampledToken chosen;
   chosen.token = *token;
@@ -300,10 +298,13 @@ void LlamaSampler::add_logprobs(std::span<const float> logits, float highest,
   }
 }
 
-void LlamaSampler::accept(TokenId token) {
+Status LlamaSampler::accept(TokenId token) {
   if (penalties_ && recent_.add(token)) llama_sampler_accept(penalties_.get(), token);
   if (choice_) llama_sampler_accept(choice_.get(), token);
-  if (grammar_) grammar_->accept(token);
+  if (!grammar_) return {};
+  auto accepted = grammar_->accept(token);
+  failed_ = !accepted;
+  return accepted;
 }
 
 }  // namespace berth::worker

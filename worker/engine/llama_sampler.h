@@ -67,7 +67,7 @@ class LlamaSampler final : public Sampler {
   void fill_possible(std::span<const float> logits, std::vector<llama_token_data>& scratch);
   bool fill_allowed(std::span<const float> logits, std::vector<llama_token_data>& scratch);
   void add_logprobs(std::span<const float> logits, float highest, SampledToken& chosen);
-  void accept(TokenId token);
+  Status accept(TokenId token);
 
   std::size_t vocabulary_size_ = 0;
   std::vector<std::pair<TokenId, float>> biases_;

@@ -17,9 +17,11 @@
 namespace {
 
 std::atomic<std::size_t> allocations{0};
+std::atomic<bool> next_fails{false};
 
 void* counted(std::size_t size) {
   ++allocations;
+  if (next_fails.exchange(false)) throw std::bad_alloc();
   void* const memory = std::malloc(size == 0 ? 1 : size);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
@@ -89,6 +91,25 @@ TEST(Allocations, NoneForAToken) {
   EXPECT_EQ(allocations_of(settings), 0U);
   settings.temperature = 0;
   EXPECT_EQ(allocations_of(settings), 0U);
+}
+
+TEST(Allocations, ThatFailAreNoFaultOfTheClient) {
+  constexpr std::uint32_t kSize = 3000;
+  static const VocabularyModel model(test_models::Tokenizer::kBpe, kSize);
+  SamplingSettings settings;
+  settings.grammar = "root ::= .*";
+  next_fails = true;
+  const auto none = LlamaSampler::make(model.get(), settings);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().reason, Reason::kInternal);
+  const auto made = LlamaSampler::make(model.get(), settings);
+  ASSERT_TRUE(made);
+  std::vector<float> logits(kSize, 1);
+  std::vector<llama_token_data> scratch;
+  next_fails = true;
+  const auto chosen = static_cast<LlamaSampler&>(**made).choose(logits, scratch);
+  ASSERT_FALSE(chosen);
+  EXPECT_EQ(chosen.error().reason, Reason::kInternal);
 }
 
 }  // namespace
