@@ -22,6 +22,8 @@ constexpr float kBanned = -std::numeric_limits<float>::infinity();
 constexpr float kHigh = 1e5F;
 // Tokens that may be refused one by one where a sleeping grammar refuses what follows a trigger.
 constexpr int kMostRefusals = 64;
+// Of the likeliest candidates.
+constexpr std::size_t kMostSorted = 8192;
 
 tl::unexpected<Error> no_token() {
   return fail(Reason::kInvalidArgument,
@@ -48,13 +50,15 @@ std::vector<std::pair<TokenId, float>> all_biases(const llama_vocab* vocabulary,
 }  // namespace
 
 Result<std::unique_ptr<Sampler>> LlamaSampler::make(const llama_vocab* vocabulary,
-                                                    const SamplingSettings& settings,
+                                                    const SamplingSettings& wanted,
                                                     std::uint32_t context,
                                                     const TokenStarts* starts) {
   const auto size = static_cast<std::uint32_t>(llama_vocab_n_tokens(vocabulary));
-  if (auto checked = check_settings(settings, size); !checked) return fail(checked.error());
+  if (auto checked = check_settings(wanted, size); !checked) return fail(checked.error());
   context = std::max(context, 1U);
   try {
+    auto settings = wanted;
+    if (settings.top_k >= size) settings.top_k = 0;  // no cut, but libllama would sort them all
     std::unique_ptr<LlamaSampler> made(new LlamaSampler);
     made->vocabulary_size_ = size;
     made->biases_ = all_biases(vocabulary, settings);
@@ -62,7 +66,7 @@ Result<std::unique_ptr<Sampler>> LlamaSampler::make(const llama_vocab* vocabular
     made->penalties_ = make_penalties(vocabulary, context, settings);
     if (!is_greedy(settings) || cuts_the_likeliest(settings)) {
       made->choice_ = make_choice(vocabulary, settings);
-      if (starts_with_top_k(settings)) made->top_k_ = std::min(settings.top_k, size);
+      if (starts_with_top_k(settings)) made->top_k_ = settings.top_k;
     }
     made->top_logprobs_ = settings.top_logprobs;
     if (!settings.grammar.empty()) {
@@ -176,12 +180,12 @@ Result<TokenId> LlamaSampler::choose_changed(std::span<float> logits, std::size_
 Result<TokenId> LlamaSampler::pick(std::span<float> logits, std::size_t best,
                                    std::vector<llama_token_data>& scratch) {
   if (!choice_) return static_cast<TokenId>(best);
-  if (top_k_ > 0) {
+  if (top_k_ > 0 && top_k_ <= kMostSorted) {
     fill_top(logits, top_k_, scratch);
     return run_choice(scratch, true);
   }
   fill(logits, scratch);
-  return run_choice(scratch, false);
+  return run_choice(scratch, top_k_ > 0 && keep_best(scratch, top_k_));
 }
 
 Result<TokenId> LlamaSampler::pick_allowed(std::span<float> logits,
@@ -232,6 +236,24 @@ void LlamaSampler::fill_top(std::span<const float> logits, std::size_t count,
   }
 }
 
+// Keeps the likeliest, of equals those with the lower ids. Returns whether they are in that order:
+// more than a few thousand are left as they come, as sorting them would take longer than all else.
+bool LlamaSampler::keep_best(std::vector<llama_token_data>& candidates, std::size_t count) {
+  const auto before = [](const auto& left, const auto& right) {
+    return left.logit != right.logit ? left.logit > right.logit : left.id < right.id;
+  };
+  const auto kept =
+      candidates.begin() + static_cast<std::ptrdiff_t>(std::min(count, candidates.size()));
+  const bool sorts = count <= kMostSorted;
+  if (sorts) {
+    std::partial_sort(candidates.begin(), kept, candidates.end(), before);
+  } else {
+    std::nth_element(candidates.begin(), kept, candidates.end(), before);
+  }
+  candidates.erase(kept, candidates.end());
+  return sorts;
+}
+
 // All candidates that the grammar may allow.
 void LlamaSampler::fill_possible(std::span<const float> logits,
                                  std::vector<llama_token_data>& scratch) {
@@ -274,14 +296,7 @@ bool LlamaSampler::fill_allowed(std::span<const float> logits,
               [](const auto& left, const auto& right) { return left.id < right.id; });
     return false;
   }
-  const auto kept = std::min(wanted, scratch.size());
-  std::partial_sort(scratch.begin(), scratch.begin() + static_cast<std::ptrdiff_t>(kept),
-                    scratch.end(), [](const auto& left, const auto& right) {
-                      return left.logit != right.logit ? left.logit > right.logit
-                                                       : left.id < right.id;
-                    });
-  scratch.resize(kept);
-  return true;
+  return keep_best(scratch, wanted);
 }
 
 // --- the rest

@@ -62,6 +62,7 @@ class LlamaSampler final : public Sampler {
                                 std::vector<llama_token_data>& scratch);
   Result<TokenId> run_choice(std::vector<llama_token_data>& candidates, bool sorted);
   void fill(std::span<const float> logits, std::vector<llama_token_data>& scratch);
+  static bool keep_best(std::vector<llama_token_data>& candidates, std::size_t count);
   void fill_top(std::span<const float> logits, std::size_t count,
                 std::vector<llama_token_data>& scratch);
   void fill_possible(std::span<const float> logits, std::vector<llama_token_data>& scratch);
