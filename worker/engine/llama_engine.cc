@@ -158,9 +158,8 @@ std::uint32_t LlamaEngine::longest_token_bytes() const {
 }
 
 Result<std::unique_ptr<Sampler>> LlamaEngine::make_sampler(const SamplingSettings& settings) const {
-  const auto trained =
-      static_cast<std::uint32_t>(std::max(1, llama_model_n_ctx_train(model_.get())));
-  return LlamaSampler::make(vocabulary_.get(), settings, trained, &token_starts_);
+  return LlamaSampler::make(vocabulary_.get(), settings, facts_.window, &token_starts_,
+                            &dry_cache_);
 }
 
 std::uint32_t LlamaEngine::keep_prefix(SequenceId sequence, std::uint32_t tokens) {

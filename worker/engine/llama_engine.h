@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "worker/engine/dry_cache.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/llama_adapters.h"
 #include "worker/engine/llama_context.h"
@@ -77,6 +78,7 @@ class LlamaEngine final : public Engine {
   ModelKind kind_;
   LlamaVocabulary vocabulary_;
   TokenStarts token_starts_{vocabulary_};
+  mutable DryCache dry_cache_;
   AbortCheck abort_check_;
   LlamaAdapters adapters_;
   ContextPointer context_;

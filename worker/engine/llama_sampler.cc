@@ -52,7 +52,7 @@ std::vector<std::pair<TokenId, float>> all_biases(const llama_vocab* vocabulary,
 Result<std::unique_ptr<Sampler>> LlamaSampler::make(const llama_vocab* vocabulary,
                                                     const SamplingSettings& wanted,
                                                     std::uint32_t context,
-                                                    const TokenStarts* starts) {
+                                                    const TokenStarts* starts, DryCache* dry) {
   const auto size = static_cast<std::uint32_t>(llama_vocab_n_tokens(vocabulary));
   if (auto checked = check_settings(wanted, size); !checked) return fail(checked.error());
   context = std::max(context, 1U);
@@ -63,7 +63,7 @@ Result<std::unique_ptr<Sampler>> LlamaSampler::make(const llama_vocab* vocabular
     made->vocabulary_size_ = size;
     made->biases_ = all_biases(vocabulary, settings);
     made->recent_ = RecentTokens(penalty_window(settings, context), size);
-    made->penalties_ = make_penalties(vocabulary, context, settings);
+    made->penalties_ = make_penalties(vocabulary, context, settings, dry);
     if (!is_greedy(settings) || cuts_the_likeliest(settings)) {
       made->choice_ = make_choice(vocabulary, settings);
       if (starts_with_top_k(settings)) made->top_k_ = settings.top_k;

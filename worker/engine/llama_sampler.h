@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "worker/engine/dry_cache.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/grammar_gate.h"
 #include "worker/engine/llama_handles.h"
@@ -31,13 +32,14 @@ class LlamaSampler final : public Sampler {
   static constexpr std::uint32_t kDefaultContext = 32768;
 
   // `context`: most tokens of a sequence, a bound for what penalties look back at, as their memory
-  // is taken at once. `starts`: of this vocabulary, makes grammars faster; lives longer than the
-  // sampler. Errors: kInvalidArgument where a setting is out of range or libllama refuses the
-  // grammar.
+  // is taken at once. `starts` and `dry`: of this vocabulary, make grammars and DRY faster;
+  // `starts` lives longer than the sampler. Errors: kInvalidArgument where a setting is out of
+  // range or the grammar cannot be used; kInternal where memory is short.
   static Result<std::unique_ptr<Sampler>> make(const llama_vocab* vocabulary,
                                                const SamplingSettings& settings,
                                                std::uint32_t context = kDefaultContext,
-                                               const TokenStarts* starts = nullptr);
+                                               const TokenStarts* starts = nullptr,
+                                               DryCache* dry = nullptr);
 
   void accept_prompt(std::span<const TokenId> tokens) override;
 

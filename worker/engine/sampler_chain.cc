@@ -116,7 +116,7 @@ std::uint32_t penalty_window(const SamplingSettings& settings, std::uint32_t con
 }
 
 SamplerPointer make_penalties(const llama_vocab* vocabulary, std::uint32_t context,
-                              const SamplingSettings& settings) {
+                              const SamplingSettings& settings, DryCache* dry) {
   if (!has_penalties(settings) && !has_dry(settings)) return nullptr;
   auto chain = make_chain();
   if (has_penalties(settings)) {
@@ -128,13 +128,11 @@ SamplerPointer make_penalties(const llama_vocab* vocabulary, std::uint32_t conte
                                      settings.frequency_penalty, settings.presence_penalty));
   }
   if (has_dry(settings)) {
-    std::vector<const char*> breakers;
-    for (const auto& text : settings.dry_breakers) breakers.push_back(text.c_str());
-    llama_sampler_chain_add(
-        chain.get(), llama_sampler_init_dry(vocabulary, settings.dry_multiplier, settings.dry_base,
-                                            clamped(settings.dry_allowed_length, context),
-                                            clamped(settings.dry_last_tokens, context),
-                                            breakers.data(), breakers.size()));
+    const DrySettings wanted{settings.dry_multiplier, settings.dry_base,
+                             clamped(settings.dry_allowed_length, context),
+                             clamped(settings.dry_last_tokens, context), settings.dry_breakers};
+    auto made = dry != nullptr ? dry->make(vocabulary, wanted) : make_dry(vocabulary, wanted);
+    llama_sampler_chain_add(chain.get(), made.release());
   }
   return chain;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "worker/engine/dry_cache.h"
 #include "worker/engine/llama_handles.h"
 #include "worker/engine/sampling.h"
 
@@ -34,8 +35,9 @@ std::uint32_t penalty_window(const SamplingSettings& settings, std::uint32_t con
 
 // The penalties and DRY: what changes single outputs. Null where there are none. Where a token is
 // not given to it, it changes nothing for that token. `context`: tokens that a sequence can have.
+// `dry` may be null.
 SamplerPointer make_penalties(const llama_vocab* vocabulary, std::uint32_t context,
-                              const SamplingSettings& settings);
+                              const SamplingSettings& settings, DryCache* dry);
 
 // All cuts, the temperature and the choice itself; without the cut to top_k where
 // starts_with_top_k(): the caller gives it only those.

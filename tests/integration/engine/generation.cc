@@ -67,6 +67,7 @@ Engine& loaded_random(const std::string& tokenizer, std::uint32_t size) {
         tokenizer == "spm" ? test_models::Tokenizer::kSpm : test_models::Tokenizer::kBpe;
     options.vocabulary = size;
     options.layers = 1;
+    options.context = 4096;  // more than is served
     const auto written = test_models::write_model(options, path.string());
     if (!written) throw std::runtime_error(written.error().message);
   }

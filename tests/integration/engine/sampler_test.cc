@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/integration/engine/vocabulary_model.h"
+#include "worker/engine/dry_cache.h"
 #include "worker/engine/fixed_seed.h"
 #include "worker/engine/llama_sampler.h"
 
@@ -338,6 +339,86 @@ RC_GTEST_PROP(LlamaSampler, NoSettingsAndNoOutputsEndTheProcess, ()) {
     RC_ASSERT(std::isfinite(logits[static_cast<std::size_t>(chosen->token)]));
     RC_ASSERT(std::isfinite(chosen->logprob));
   }
+}
+
+// The texts that two samplers draw from the same outputs.
+void expect_equal_draws(Result<std::unique_ptr<Sampler>> first,
+                        Result<std::unique_ptr<Sampler>> second) {
+  ASSERT_TRUE(first);
+  ASSERT_TRUE(second);
+  const std::vector<TokenId> prompt = {300, 301, 302, 300, 301, 303, 300, 301};
+  (*first)->accept_prompt(prompt);
+  (*second)->accept_prompt(prompt);
+  std::mt19937 random(8);
+  std::vector<llama_token_data> scratch;
+  for (int step = 0; step < 40; ++step) {
+    auto logits = outputs(random);
+    for (std::size_t token = 300; token < 304; ++token) logits[token] += 6;
+    const auto left = static_cast<LlamaSampler&>(**first).choose(logits, scratch);
+    const auto right = static_cast<LlamaSampler&>(**second).choose(logits, scratch);
+    ASSERT_TRUE(left);
+    ASSERT_TRUE(right);
+    EXPECT_EQ(left->token, right->token) << step;
+  }
+}
+
+TEST(LlamaSampler, ACutThatKeepsAllIsNone) {
+  SamplingSettings none;
+  none.top_k = 0;
+  auto all = none;
+  all.top_k = kSize;
+  expect_equal_draws(LlamaSampler::make(model().get(), none),
+                     LlamaSampler::make(model().get(), all));
+}
+
+TEST(LlamaSampler, ALargeCutKeepsTheLikeliestOnes) {
+  constexpr std::uint32_t kLarge = 20'000;
+  static const VocabularyModel large(test_models::Tokenizer::kBpe, kLarge);
+  SamplingSettings settings;
+  settings.temperature = 50;  // all that are kept are nearly as likely
+  settings.top_k = 9'000;
+  settings.top_p = 1;
+  settings.min_p = 0;
+  const auto made = LlamaSampler::make(large.get(), settings);
+  ASSERT_TRUE(made);
+  std::vector<float> logits(kLarge);
+  for (std::size_t i = 0; i < kLarge; ++i) logits[i] = i % 2 == 0 ? 1.0F : 0.0F;
+  std::vector<llama_token_data> scratch;
+  for (int step = 0; step < 50; ++step) {
+    const auto chosen = static_cast<LlamaSampler&>(**made).choose(logits, scratch);
+    ASSERT_TRUE(chosen);
+    EXPECT_EQ(chosen->token % 2, 0);
+    EXPECT_LT(chosen->token, 18'000);  // of equals the first ones
+  }
+}
+
+TEST(LlamaSampler, ACopiedDrySamplerIsAsANewOne) {
+  DryCache cache;
+  for (const float multiplier : {2.0F, 2.0F, 1.0F, 2.0F}) {
+    SamplingSettings settings;
+    settings.dry_multiplier = multiplier;
+    settings.dry_allowed_length = 1;
+    settings.temperature = 3;
+    expect_equal_draws(LlamaSampler::make(model().get(), settings),
+                       LlamaSampler::make(model().get(), settings, 2048, nullptr, &cache));
+  }
+}
+
+TEST(LlamaSampler, LargeOutputsKeepTheDigitsOfTheirProbabilities) {
+  SamplingSettings settings;
+  settings.temperature = 0;
+  settings.top_logprobs = 2;
+  const auto made = LlamaSampler::make(model().get(), settings);
+  ASSERT_TRUE(made);
+  std::vector<float> logits(kSize, -std::numeric_limits<float>::infinity());
+  logits[400] = 1e5F + 1;
+  logits[401] = 1e5F;
+  std::vector<llama_token_data> scratch;
+  const auto chosen = static_cast<LlamaSampler&>(**made).choose(logits, scratch);
+  ASSERT_TRUE(chosen);
+  EXPECT_NEAR(chosen->logprob, -std::log1p(std::exp(-1.0)), 1e-5);
+  ASSERT_EQ(chosen->top.size(), 2U);
+  EXPECT_NEAR(chosen->top[1].logprob, -1 - std::log1p(std::exp(-1.0)), 1e-5);
 }
 
 TEST(LlamaSampler, LogprobsAreOfTheSoftmax) {

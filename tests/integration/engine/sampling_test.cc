@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/integration/engine/generation.h"
+#include "worker/engine/llama_sampler.h"
 
 namespace berth::worker {
 namespace {
@@ -216,6 +217,29 @@ TEST(Sampling, WhereAllIsBannedThereIsAnError) {
     const auto made = generate(loaded(kModel), settings, question(), 5);
     ASSERT_TRUE(made.error);
     EXPECT_EQ(made.error->reason, Reason::kInvalidArgument);
+  }
+}
+
+// What lies further back is in no sequence; memory for it would be taken for every request.
+TEST(Penalties, LookBackOverTheServedWindow) {
+  auto& engine = loaded_random("bpe", 3000);
+  ASSERT_LT(engine.facts().window, 2000U);
+  auto settings = greedy();
+  settings.presence_penalty = 2;
+  settings.penalty_last_tokens = 1'000'000;
+  for (const bool is_near : {false, true}) {
+    const auto sampler = engine.make_sampler(settings);
+    ASSERT_TRUE(sampler);
+    std::vector<TokenId> prompt(2001, 500);
+    prompt[is_near ? 2000 - engine.facts().window + 1 : 0] = 400;
+    (*sampler)->accept_prompt(prompt);
+    std::vector<float> logits(engine.facts().vocabulary, 0);
+    logits[400] = 2;
+    logits[401] = 1;
+    std::vector<llama_token_data> scratch;
+    const auto chosen = static_cast<LlamaSampler&>(**sampler).choose(logits, scratch);
+    ASSERT_TRUE(chosen);
+    EXPECT_EQ(chosen->token, is_near ? 401 : 400);
   }
 }
 
