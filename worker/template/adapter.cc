@@ -223,6 +223,17 @@ bool Adapter::takes_no_content() {
   });
 }
 
+// DeepSeek's: a message with any content, be it empty, is no call to it.
+bool Adapter::wants_no_content() {
+  return ask(wants_no_content_, [this] {
+    auto arguments = trial_arguments();
+    if (form_of_arguments() == Form::kText) arguments = arguments.dump();
+    const auto user = message("user", kUserNeedle);
+    return !shows(Json::array({user, calls("", arguments)}), kToolNeedle) &&
+           shows(Json::array({user, calls(nullptr, arguments)}), kToolNeedle);
+  });
+}
+
 bool Adapter::wants_short_ids() {
   return ask(wants_short_ids_, [this] {
     const auto tried = [this](const char* id) {
@@ -299,7 +310,10 @@ void Adapter::adapt_calls(Json& one) {
     one["content"] = before.empty() ? text : before + "\n" + text;
     return;
   }
-  if (one["content"].is_null() && !takes_no_content()) one["content"] = "";
+  auto& content = one["content"];
+  if (content.is_null() && !takes_no_content()) content = "";
+  const bool empty = content.is_string() && content.get_ref<const std::string&>().empty();
+  if (empty && wants_no_content()) content = nullptr;
   const bool short_ids = wants_short_ids();
   for (auto& each : one["tool_calls"]) {
     adapt_arguments(each["function"]);

@@ -14,7 +14,9 @@ namespace berth::worker {
 // them comes out. Each trial is made when a conversation first needs its result, and only once.
 //
 //  - arguments of tool calls as an object or as a text of JSON;
-//  - content as a list of parts, or as an empty text instead of none beside tool calls;
+//  - content as a list of parts; beside tool calls an empty text instead of none, or none instead
+//  of
+//    an empty text;
 //  - ids of tool calls of nine letters and digits;
 //  - a system message within the next user message, where there is no system role;
 //  - tools described in the system message, calls as JSON in the content, results as JSON of the
@@ -45,6 +47,7 @@ class Adapter {
   bool knows_calls();
   bool knows_results();
   bool takes_no_content();
+  bool wants_no_content();
   bool wants_short_ids();
   Form form_of_arguments();
 
@@ -59,6 +62,7 @@ class Adapter {
   Answer knows_tools_;
   Answer knows_results_;
   Answer takes_no_content_;
+  Answer wants_no_content_;
   Answer wants_short_ids_;
   std::optional<std::optional<Form>> form_;  // none: tool calls are not shown
 };

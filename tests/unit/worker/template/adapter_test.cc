@@ -99,5 +99,17 @@ TEST(Adapter, GivesAnEmptyContentWhereNoneFails) {
       HasSubstr("q<add>"));
 }
 
+// As clients often send calls. DeepSeek V3's template sees no call beside any content.
+TEST(Adapter, GivesNoContentWhereAnEmptyOneHidesTheCalls) {
+  std::string calls(kCalls);
+  calls.replace(calls.find("null"), 4, R"("")");
+  const std::string source =
+      "{% for m in messages %}{% if m.content is not none %}[{{ m.content }}]{% else %}"
+      "{% for c in m.tool_calls %}<{{ c.function.name ~ c.function.arguments }}>{% endfor %}"
+      "{% endif %}{% endfor %}";
+  EXPECT_EQ(rendered(source, {calls, {}, {}, true}), R"([q]<add{"a": 1}>[42])");
+  EXPECT_EQ(rendered(source, {kCalls, {}, {}, true}), R"([q]<add{"a": 1}>[42])");
+}
+
 }  // namespace
 }  // namespace berth::worker
