@@ -10,40 +10,6 @@
 #include "worker/service/generate_work.h"
 
 namespace berth::worker {
-namespace {
-
-// About what an entry of the log probabilities takes in memory besides its text.
-constexpr std::size_t kLogprobBytes = 32;
-
-std::size_t bytes_of(const v1::Token& piece) {
-  std::size_t bytes = piece.text().size() + piece.reasoning().size();
-  for (const auto& call : piece.tool_calls()) {
-    bytes += call.id().size() + call.name().size() + call.arguments().size();
-  }
-  for (const auto& entry : piece.logprobs()) {
-    bytes += kLogprobBytes + entry.chosen().text().size();
-    for (const auto& other : entry.top()) bytes += kLogprobBytes + other.text().size();
-  }
-  return bytes;
-}
-
-// Appends `from`, which may be emptied, to `to`. Pieces of one call become one.
-void append(v1::Token& from, v1::Token& to) {
-  to.mutable_text()->append(from.text());
-  to.mutable_reasoning()->append(from.reasoning());
-  to.mutable_ids()->MergeFrom(from.ids());
-  for (auto& entry : *from.mutable_logprobs()) to.add_logprobs()->Swap(&entry);
-  for (auto& call : *from.mutable_tool_calls()) {
-    const int count = to.tool_calls_size();
-    if (count > 0 && to.tool_calls(count - 1).index() == call.index()) {
-      to.mutable_tool_calls(count - 1)->mutable_arguments()->append(call.arguments());
-    } else {
-      to.add_tool_calls()->Swap(&call);
-    }
-  }
-}
-
-}  // namespace
 
 GenerateStream::GenerateStream(grpc::CallbackServerContext& context,
                                const v1::GenerateRequest& request, std::string instance_id,
@@ -82,9 +48,8 @@ std::unique_ptr<CallWork> GenerateStream::take_work() {
 
 void GenerateStream::on_piece(v1::Token& piece) {
   const std::lock_guard lock(mutex_);
-  piece_bytes_ += bytes_of(piece);
   called_tools_ = called_tools_ || piece.tool_calls_size() > 0;
-  append(piece, piece_);
+  pending_.add(piece);
   send_next();
   update_room();
 }
@@ -96,15 +61,7 @@ void GenerateStream::on_end(JobEnd end) {
 }
 
 void GenerateStream::update_room() {
-  room_.store(piece_.ids_size() < kMaxPendingTokens && piece_bytes_ < kMaxPendingBytes,
-              std::memory_order_relaxed);
-}
-
-bool GenerateStream::has_piece() const {
-  if (!piece_.text().empty() || !piece_.reasoning().empty() || piece_.tool_calls_size() > 0) {
-    return true;
-  }
-  return piece_.ids_size() >= (end_ == nullptr ? kMaxSilentTokens : 1);
+  room_.store(pending_.has_room(), std::memory_order_relaxed);
 }
 
 void GenerateStream::send_next() {
@@ -118,10 +75,8 @@ void GenerateStream::send_next() {
   if (has_prefill_) {
     has_prefill_ = false;
     *wire_.mutable_prefill() = prefill_;
-  } else if (has_piece()) {
-    wire_.mutable_token()->Swap(&piece_);
-    piece_.Clear();
-    piece_bytes_ = 0;
+  } else if (pending_.due(end_ != nullptr)) {
+    pending_.take(*wire_.mutable_token());
   } else if (end_ != nullptr) {
     send_end();
     return;

@@ -3,7 +3,6 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "worker/lanes/job.h"
 #include "worker/service/answer_sink.h"
 #include "worker/service/pending_call.h"
+#include "worker/service/piece_buffer.h"
 
 namespace grpc {
 class CallbackServerContext;
@@ -64,11 +64,6 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
   void OnDone() override;
 
  private:
-  static constexpr int kMaxPendingTokens = 512;
-  // Tokens that became no text yet are sent with the next text, unless there are so many.
-  static constexpr int kMaxSilentTokens = 64;
-  static constexpr std::size_t kMaxPendingBytes = std::size_t{64} << 10U;
-
   GenerateStream(grpc::CallbackServerContext& context, const v1::GenerateRequest& request,
                  std::string instance_id, Handlers handlers);
 
@@ -76,7 +71,6 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
   void send_next();
   void send_end();
   void update_room();
-  [[nodiscard]] bool has_piece() const;
   v1::Done to_done(const JobResult& result) const;
 
   grpc::CallbackServerContext& context_;
@@ -93,9 +87,8 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
   bool writing_ = false;
   bool finished_ = false;
   bool has_prefill_ = false;
-  v1::Prefill prefill_;          // the latest, not sent yet
-  v1::Token piece_;              // not sent yet
-  std::size_t piece_bytes_ = 0;  // of its texts and log probabilities
+  v1::Prefill prefill_;  // the latest, not sent yet
+  PieceBuffer pending_;  // not sent yet
   bool called_tools_ = false;
   std::unique_ptr<JobEnd> end_;  // not sent yet
 };
