@@ -159,6 +159,10 @@ void CallLines::handle(Queue& queue, const Waiting& waiting, Preparer& preparer)
     return;
   }
   sweep();  // of what happened to it meanwhile
+  {
+    const std::lock_guard lock(mutex_);
+    if (!queue.current) return;
+  }
   if (waiting.deadline) changed_.notify_all();
   work->run(preparer);
   {

@@ -31,6 +31,7 @@ class ScriptedCall final : public PendingCall, public std::enable_shared_from_th
    public:
     explicit Work(std::shared_ptr<ScriptedCall> call) : call_(std::move(call)) {}
     void run(Preparer& /*preparer*/) override {
+      call_->has_begun = true;
       call_->begun.set_value();
       if (call_->waits) call_->may_end.get_future().wait_for(kPatience);
     }
@@ -50,6 +51,7 @@ class ScriptedCall final : public PendingCall, public std::enable_shared_from_th
   [[nodiscard]] bool needs_template() const override { return is_chat_; }
   [[nodiscard]] std::optional<std::uint64_t> deadline_ms() const override { return deadline_; }
   [[nodiscard]] std::unique_ptr<CallWork> take_work() override {
+    if (goes_away) is_cancelled = true;
     return std::make_unique<Work>(shared_from_this());
   }
 
@@ -63,6 +65,8 @@ class ScriptedCall final : public PendingCall, public std::enable_shared_from_th
 
   std::atomic<bool> is_cancelled{false};
   bool waits = false;
+  bool goes_away = false;  // while its request is copied
+  std::atomic<bool> has_begun{false};
   std::promise<void> begun;
   std::promise<void> may_end;
 
@@ -148,6 +152,16 @@ TEST_F(CallLinesTest, ACancelledCallEndsAtOnceAndIsNotDelivered) {
   EXPECT_TRUE(lines_.abandoned(CallLines::Line::kOthers));
   stuck->may_end.set_value();
   EXPECT_EQ(push()->outcome(), "delivered");  // the thread has gone on without delivering
+}
+
+TEST_F(CallLinesTest, NoWorkIsDoneForACallThatEndedBeforeIt) {
+  const auto gone = std::make_shared<ScriptedCall>();
+  gone->goes_away = true;
+  lines_.push(gone);
+  start();
+  EXPECT_EQ(gone->outcome(), "cancelled");
+  EXPECT_EQ(push()->outcome(), "delivered");  // the thread has gone on
+  EXPECT_FALSE(gone->has_begun);
 }
 
 TEST_F(CallLinesTest, DeadlinesEndWhatWaitsAndWhatIsWorkedOn) {
