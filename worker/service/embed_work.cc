@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "worker/engine/fewest_tokens.h"
 #include "worker/service/call_lines.h"
 #include "worker/service/invalid_argument.h"
 #include "worker/service/preparer.h"
@@ -72,26 +73,38 @@ std::string name_of(int index) {
   return "inputs[" + std::to_string(index) + "]";
 }
 
-tl::unexpected<Error> too_long(const std::string& param, std::size_t tokens, std::uint32_t limit) {
+// Tokens of the longest input.
+std::uint32_t most_tokens(const EngineFacts& facts) {
+  return std::min(facts.batch, facts.window);
+}
+
+// `has` says how many they are, or are at least.
+tl::unexpected<Error> too_long(const std::string& param, const std::string& has,
+                               std::uint64_t tokens, std::uint32_t limit) {
   ErrorExtras extras;
   extras.param = param;
   extras.needed = tokens;
   extras.limit = limit;
   return fail(Error(Reason::kWindowExceeded,
-                    param + " has " + std::to_string(tokens) + " tokens, but an input of this " +
-                        "model may have " + std::to_string(limit) +
+                    param + " has " + has + std::to_string(tokens) +
+                        " tokens, but an input of this model may have " + std::to_string(limit) +
                         ". Shorten it, or raise the model's batch and context.",
                     std::move(extras)));
 }
 
 Result<std::vector<TokenId>> tokens_of_text(const Engine& engine, const std::string& text,
-                                            const std::string& param) {
+                                            const std::string& param,
+                                            std::uint32_t token_bytes_bound) {
   if (text.empty()) return invalid(param, param + " is empty.");
   if (text.size() > EmbedBounds::kTextBytes) {
     return invalid(param, param + " has " + std::to_string(text.size()) + " bytes; at most " +
                               std::to_string(EmbedBounds::kTextBytes) + " are allowed.");
   }
   if (auto checked = check_utf8(text, param); !checked) return fail(checked.error());
+  const auto limit = most_tokens(engine.facts());
+  if (const auto least = fewest_tokens(text, token_bytes_bound); least > limit) {
+    return too_long(param, "at least ", least, limit);
+  }
   // What is embedded is a text of somebody's, in which nothing is a command.
   const std::vector<PromptPart> parts{PromptPart{text, true}};
   return engine.tokenize_parts(parts, true);
@@ -138,13 +151,13 @@ Result<EmbedShape> check_embed(const v1::EmbedRequest& request, const EngineFact
 }
 
 Result<std::vector<TokenId>> embed_tokens(const Engine& engine, const v1::EmbedInput& input,
-                                          int index) {
+                                          int index, std::uint32_t token_bytes_bound) {
   const auto param = name_of(index);
   const auto& facts = engine.facts();
   Result<std::vector<TokenId>> tokens;
   switch (input.input_case()) {
     case v1::EmbedInput::kText:
-      tokens = tokens_of_text(engine, input.text(), param);
+      tokens = tokens_of_text(engine, input.text(), param, token_bytes_bound);
       break;
     case v1::EmbedInput::kTokens:
       tokens = check_tokens(input.tokens().ids(), facts.vocabulary, param + ".tokens.ids");
@@ -154,9 +167,24 @@ Result<std::vector<TokenId>> embed_tokens(const Engine& engine, const v1::EmbedI
   }
   if (!tokens) return tokens;
   if (tokens->empty()) return invalid(param, param + " is empty: it has no token.");
-  const auto limit = std::min(facts.batch, facts.window);
-  if (tokens->size() > limit) return too_long(param, tokens->size(), limit);
+  const auto limit = most_tokens(facts);
+  if (tokens->size() > limit) return too_long(param, "", tokens->size(), limit);
   return tokens;
+}
+
+Result<std::vector<std::vector<TokenId>>> embed_inputs(const Engine& engine,
+                                                       const v1::EmbedRequest& request,
+                                                       std::uint32_t token_bytes_bound,
+                                                       const std::function<bool()>& abandoned) {
+  std::vector<std::vector<TokenId>> inputs;
+  inputs.reserve(static_cast<std::size_t>(request.inputs_size()));
+  for (int i = 0; i < request.inputs_size(); ++i) {
+    if (abandoned()) return fail(Reason::kDeadline, "Nobody waits for these embeddings any more.");
+    auto tokens = embed_tokens(engine, request.inputs(i), i, token_bytes_bound);
+    if (!tokens) return fail(tokens.error());
+    inputs.push_back(std::move(*tokens));
+  }
+  return inputs;
 }
 
 Status shape_vector(std::vector<float>& vector, const EmbedShape& shape) {
@@ -189,14 +217,11 @@ Status EmbedWork::make_job() {
   const auto shape = check_embed(request_, engine.facts());
   if (!shape) return fail(shape.error());
   shape_ = *shape;
+  auto inputs = embed_inputs(engine, request_, preparer_->token_bytes_bound(),
+                             [this] { return preparer_->abandoned_other(); });
+  if (!inputs) return fail(inputs.error());
   job_ = std::make_unique<EmbedJob>();
-  for (int i = 0; i < request_.inputs_size(); ++i) {
-    // Each input may take long; nobody waits for the rest of a call that is cancelled.
-    if (call_->cancelled()) return fail(Reason::kDeadline, "The caller went away.");
-    auto tokens = embed_tokens(engine, request_.inputs(i), i);
-    if (!tokens) return fail(tokens.error());
-    job_->inputs.push_back(std::move(*tokens));
-  }
+  job_->inputs = std::move(*inputs);
   return {};
 }
 

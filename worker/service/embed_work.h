@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,10 +34,19 @@ struct EmbedShape {
 // gives no embeddings how to get them.
 Result<EmbedShape> check_embed(const v1::EmbedRequest& request, const EngineFacts& facts);
 
-// The tokens of input number `index`. Errors: kInvalidArgument where it is empty, not UTF-8 or has
-// unknown tokens; kWindowExceeded with both numbers where it is longer than a batch.
+// The tokens of input number `index`. `token_bytes_bound` is Engine::token_bytes_bound(): a text
+// that cannot be short enough is refused before it is tokenized. Errors: kInvalidArgument where it
+// is empty, not UTF-8 or has unknown tokens; kWindowExceeded with both numbers where it is longer
+// than a batch.
 Result<std::vector<TokenId>> embed_tokens(const Engine& engine, const v1::EmbedInput& input,
-                                          int index);
+                                          int index, std::uint32_t token_bytes_bound);
+
+// Of all inputs. Asks before each whether it is `abandoned`: all together may take long. Errors: as
+// embed_tokens(); kDeadline where it is.
+Result<std::vector<std::vector<TokenId>>> embed_inputs(const Engine& engine,
+                                                       const v1::EmbedRequest& request,
+                                                       std::uint32_t token_bytes_bound,
+                                                       const std::function<bool()>& abandoned);
 
 // Cuts a vector and makes it of length 1 (Euclid), as the shape says. A vector of zeros stays one.
 // Errors: kInternal where the model gave no usable numbers.

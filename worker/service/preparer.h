@@ -59,6 +59,10 @@ class Preparer {
   // The prompt of a chat, without its tools unless `with_tools`. On the chats' thread only.
   // Errors: kNotChat, kTemplateFailed, kInvalidArgument.
   Result<std::vector<PromptPart>> render(const v1::ChatInput& chat, bool with_tools);
+  // Whether the call that the others' thread works on has ended: nobody waits for what comes of it.
+  [[nodiscard]] bool abandoned_other() { return lines_.abandoned(CallLines::Line::kOthers); }
+  // As Engine::token_bytes_bound(), which takes some milliseconds, once.
+  [[nodiscard]] std::uint32_t token_bytes_bound() { return measures().token_bound; }
   // kWindowExceeded where a text cannot fit into the window, whatever its tokens are.
   Status check_length(std::string_view text);
   Status check_length(const std::vector<PromptPart>& parts);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -98,7 +99,7 @@ TEST(EmbedCheck, TheLargestAnswerFitsIntoAMessage) {
 
 Error refused(const v1::EmbedInput& input) {
   FakeEngine engine(1);
-  const auto tokens = embed_tokens(engine, input, 3);
+  const auto tokens = embed_tokens(engine, input, 3, engine.token_bytes_bound());
   EXPECT_FALSE(tokens.has_value());
   return tokens ? Error() : tokens.error();
 }
@@ -126,6 +127,49 @@ TEST(EmbedCheck, T93_AnInputLongerThanABatchIsRefusedWithBothNumbers) {
   EXPECT_EQ(error.extras->param, "inputs[3]");
   EXPECT_EQ(error.extras->needed, 65U);
   EXPECT_EQ(error.extras->limit, 64U);
+}
+
+// Counts the texts that it is asked for.
+class CountingEngine final : public FakeEngine {
+ public:
+  CountingEngine() : FakeEngine(1) {}
+  [[nodiscard]] Result<std::vector<TokenId>> tokenize_parts(std::span<const PromptPart> parts,
+                                                            bool add_special) const override {
+    ++texts;
+    return FakeEngine::tokenize_parts(parts, add_special);
+  }
+
+  mutable int texts = 0;
+};
+
+TEST(EmbedInputs, T93_ATextThatCannotFitIsNotTokenized) {
+  const CountingEngine engine;
+  v1::EmbedInput input;
+  input.set_text(std::string(129, 'x'));
+  const auto tokens = embed_tokens(engine, input, 0, 2);
+  ASSERT_FALSE(tokens.has_value());
+  EXPECT_EQ(tokens.error().reason, Reason::kWindowExceeded);
+  EXPECT_EQ(tokens.error().extras->needed, 65U);
+  EXPECT_THAT(tokens.error().message, HasSubstr("at least 65 tokens"));
+  EXPECT_EQ(engine.texts, 0);
+}
+
+TEST(EmbedInputs, AreTokenizedInTheirOrder) {
+  const CountingEngine engine;
+  v1::EmbedRequest made;
+  made.add_inputs()->set_text("ab");
+  made.add_inputs()->mutable_tokens()->add_ids('c');
+  const auto inputs = embed_inputs(engine, made, 1, [] { return false; });
+  ASSERT_TRUE(inputs.has_value());
+  EXPECT_THAT(*inputs, ElementsAre(ElementsAre('a', 'b'), ElementsAre('c')));
+}
+
+TEST(EmbedInputs, AnAbandonedCallHoldsTheLineForOneInputAtMost) {
+  const CountingEngine engine;
+  const auto inputs = embed_inputs(engine, request(EmbedBounds::kInputs), 1,
+                                   [&engine] { return engine.texts == 3; });
+  EXPECT_FALSE(inputs.has_value());
+  EXPECT_EQ(engine.texts, 3);
 }
 
 TEST(ShapeVector, CutsThenNormalises) {
