@@ -9,6 +9,8 @@ namespace {
 using Kind = GbnfProgram::Kind;
 
 constexpr std::uint32_t kTables = 128;  // kinds of characters that have a place in a state's table
+constexpr std::size_t kMostTables = std::size_t{1} << 21U;  // their places, of 4 bytes
+constexpr std::size_t kMostOthers = std::size_t{1} << 17U;
 constexpr GbnfStates::State kUnknown = 0xFFFFFFFD;
 constexpr GbnfStates::State kNone = 0xFFFFFFFF;
 constexpr GbnfProgram::Position kComplete = 0xFFFFFFFF;  // behind the end of the root
@@ -100,9 +102,7 @@ void GbnfStates::grow_index() {
 }
 
 GbnfStates::State GbnfStates::keep_only(State state) {
-  constexpr std::size_t kMostTables = std::size_t{1} << 21U;  // of 4 bytes
-  constexpr std::size_t kMostOthers = std::size_t{1} << 17U;
-  const bool is_small = frames_.size() <= kMostFrames / 2 && tables_.size() <= kMostTables &&
+  const bool is_small = frames_.size() <= kMostFrames / 2 && tables_.size() < kMostTables &&
                         others_.size() <= kMostOthers;
   if (is_small || state >= kUnknown) return state;
   std::vector<bool> used(begins_.size());
@@ -138,7 +138,10 @@ GbnfStates::State GbnfStates::start() {
 }
 
 GbnfStates::State& GbnfStates::known(State state, std::uint32_t kind) {
-  if (kind >= table_size_) return others_.try_emplace(key_of(state, kind), kUnknown).first->second;
+  const bool has_no_table = table_of_[state] == kNone && tables_.size() >= kMostTables;
+  if (kind >= table_size_ || has_no_table) {
+    return others_.try_emplace(key_of(state, kind), kUnknown).first->second;
+  }
   if (table_of_[state] == kNone) {
     table_of_[state] = static_cast<std::uint32_t>(tables_.size() / table_size_);
     tables_.resize(tables_.size() + table_size_, kUnknown);

@@ -31,7 +31,7 @@ class GbnfStates {
 
   static constexpr std::size_t kMostReturns = 256;                   // that one position may have
   static constexpr std::size_t kStepWork = std::size_t{1} << 16U;    // frames looked at
-  static constexpr std::size_t kTokenWork = std::size_t{1} << 21U;   // ditto, between begin_token()
+  static constexpr std::size_t kTokenWork = std::size_t{1} << 19U;   // ditto, between begin_token()
   static constexpr std::size_t kMostFrames = std::size_t{1} << 20U;  // of 8 bytes
 
   explicit GbnfStates(std::shared_ptr<const GbnfProgram> program);
@@ -109,7 +109,8 @@ class GbnfStates {
 
   std::vector<std::uint32_t> table_of_;  // per set
   std::vector<State> tables_;            // for the kinds of characters below table_size_
-  std::unordered_map<std::uint64_t, State> others_;  // for other kinds, and for tokens
+  // For other kinds, for tokens, and for what there are too many tables for.
+  std::unordered_map<std::uint64_t, State> others_;
 
   std::size_t work_ = 0;
   std::size_t step_end_ = 0;  // of work_, for the present step

@@ -201,6 +201,24 @@ TEST(GrammarBounds, OldStatesAreForgotten) {
   EXPECT_TRUE(is_complete(*states, place));
 }
 
+// More states than have a table for where they lead: every place in every row is one.
+TEST(GrammarBounds, WhatHasNoTableIsFoundToo) {
+  std::string kinds;  // of characters, so that tables are large
+  for (char letter = 'a'; letter <= 'z'; ++letter) kinds += std::string(" | \"") + letter + "?\"";
+  const auto states = states_of("root ::= row{300}\nrow ::= [a-z]{0,300} (\"!\"" + kinds + ")");
+  const auto row = std::string(299, 'q') + "!";
+  for (int round = 0; round < 2; ++round) {
+    GrammarPlace place{states->start(), {}};
+    for (int i = 0; i < 300; ++i) {
+      EXPECT_FALSE(is_complete(*states, place));
+      states->begin_token();
+      place = after_text(*states, place, row);
+      ASSERT_LT(place.state, GbnfStates::kTooMany) << i;
+    }
+    EXPECT_TRUE(is_complete(*states, place));
+  }
+}
+
 // However a token's text multiplies the readings, asking about it takes bounded work.
 TEST(GrammarBounds, ATokensWorkIsBounded) {
   std::string grammar = "root ::= r\nr ::= \"x\"";
