@@ -69,6 +69,7 @@ FakeEngine::FakeEngine(FakeSettings settings) : settings_(std::move(settings)) {
   facts_.memory.push_back(MemoryUse{"host", s.weights_bytes, s.kv_bytes, s.working_bytes});
   never_ends = s.endless;
   held_.resize(s.sequences);
+  draft_held_.resize(s.sequences);
   if (!s.touch_memory) return;
   for (const auto bytes : {s.weights_bytes, s.kv_bytes, s.working_bytes}) {
     auto& block = memory_.emplace_back(bytes);
@@ -368,25 +369,37 @@ void FakeEngine::add_logprobs(const FakeSampler& sampler, std::uint64_t hash,
   }
 }
 
-void FakeEngine::draft(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most,
-                       std::vector<TokenId>& out) {
+DraftStep FakeEngine::draft(SequenceId sequence, std::span<const TokenId> tokens,
+                            DraftLimits limits, std::vector<TokenId>& out) {
   const auto& held = sequence_of(sequence);
   if (facts_.draft_tokens == 0) violation("draft() without a draft model");
   if (held.size() > tokens.size()) violation("draft() behind less than the sequence holds");
+  auto& known = draft_held_[static_cast<std::size_t>(&held - held_.data())];
+  const auto most_known = std::min(known.size(), tokens.size() - 1);
+  const auto differs = std::mismatch(
+      known.begin(), known.begin() + static_cast<std::ptrdiff_t>(most_known), tokens.begin());
+  known.erase(differs.first, known.end());
+  const auto unread = tokens.subspan(known.size());
+  const auto read = unread.first(std::min(unread.size(), limits.read));
+  if (!read.empty() && on_draft_read) on_draft_read(sequence, known.size(), read.size());
+  if (!spend(at_speed(read.size(), settings_.draft_speed)) || abort_wanted()) return {};
+  known.insert(known.end(), read.begin(), read.end());
+  if (read.size() < unread.size()) return {read.size(), false};
   if (on_draft) {
-    on_draft(tokens, most, out);
-    return;
+    on_draft(tokens, limits.proposals, out);
+    return {read.size(), true};
   }
   auto hash = hash_of(held, held.size());
   for (const auto token : tokens.subspan(std::min(tokens.size(), held.size()))) {
     hash = with_token(hash, token);
   }
-  for (std::size_t i = 0; i < most; ++i) {
+  for (std::size_t i = 0; i < limits.proposals; ++i) {
     const auto right = next_token(hash, 0);
     const bool wrong = mixed(hash, i) % 100 >= settings_.draft_right_percent;
     out.push_back(wrong ? TokenId{'#'} : right);
     hash = with_token(hash, out.back());
   }
+  return {read.size(), true};
 }
 
 DecodeOutcome FakeEngine::embed(std::span<const std::vector<TokenId>> inputs,

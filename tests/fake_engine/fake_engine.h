@@ -57,6 +57,8 @@ class FakeEngine : public Engine {
   std::function<void(Duration)> pause;
   // It was used wrongly. If not set, the process says why and ends by SIGABRT.
   std::function<void(const std::string&)> on_violation;
+  // What the draft model reads: the sequence, the first position, how many tokens.
+  std::function<void(SequenceId, std::size_t, std::size_t)> on_draft_read;
   // Proposals instead of its own.
   std::function<void(std::span<const TokenId>, std::size_t, std::vector<TokenId>&)> on_draft;
   // It goes on until its window is full.
@@ -92,8 +94,8 @@ class FakeEngine : public Engine {
   std::uint32_t keep_prefix(SequenceId sequence, std::uint32_t tokens) override;
   DecodeOutcome decode(std::span<const BatchItem> batch, std::string& error) override;
   Result<SampledToken> sample(Sampler& sampler, std::size_t index) override;
-  void draft(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most,
-             std::vector<TokenId>& out) override;
+  DraftStep draft(SequenceId sequence, std::span<const TokenId> tokens, DraftLimits limits,
+                  std::vector<TokenId>& out) override;
   std::uint32_t copy_prefix(SequenceId from, SequenceId to, std::uint32_t tokens) override;
   DecodeOutcome embed(std::span<const std::vector<TokenId>> inputs,
                       std::vector<std::vector<float>>& out, std::string& error) override;
@@ -125,6 +127,7 @@ class FakeEngine : public Engine {
   FakeSettings settings_;
   EngineFacts facts_;
   std::vector<Sequence> held_;
+  std::vector<std::vector<TokenId>> draft_held_;
   std::size_t cells_used_ = 0;
   std::vector<BatchItem> batch_;  // the last one
   std::uint64_t batches_ = 0;

@@ -100,6 +100,7 @@ const std::map<std::string_view, Setter>& setters() {
       {"touch_memory", flag(&S::touch_memory)},
       {"draft_tokens", number(&S::draft_tokens)},
       {"draft_right_percent", number(&S::draft_right_percent)},
+      {"draft_speed", speed(&S::draft_speed)},
       {"load_failure_phase", text(&S::load_failure_phase)},
       {"load_failure", failure(&S::load_failure)},
       {"load_failure_class", text(&S::load_failure_class)},

@@ -57,6 +57,8 @@ struct FakeSettings {
   // Most tokens of a proposal; so many of a hundred of them are right.
   std::uint32_t draft_tokens = 0;
   std::uint32_t draft_right_percent = 100;
+  double draft_speed =
+      0;  // tokens that the draft model reads per second; its proposals cost nothing
 
   // Failures. A load fails in its phase (starting | weights | context); a batch by its number,
   // from 1; 0 = none.

@@ -68,6 +68,19 @@ enum class DecodeOutcome : std::uint8_t {
   kFailed,   // ditto; the engine stays usable
 };
 
+// What one call of Engine::draft() may do at most.
+struct DraftLimits {
+  std::size_t read = 0;       // tokens of the text, besides the proposals
+  std::size_t proposals = 0;  // tokens
+};
+
+// What it did.
+struct DraftStep {
+  std::size_t read = 0;  // tokens of the text
+  // Whether the draft model knows the whole text: where it proposes nothing then, it has no guess.
+  bool caught_up = false;
+};
+
 // State of one generation's sampling: penalties, grammar, random numbers. Made on any thread, used
 // by one at a time, and never after its engine.
 class Sampler {
@@ -138,11 +151,12 @@ class Engine {
   // allows no token at all, or is too ambiguous.
   virtual Result<SampledToken> sample(Sampler& sampler, std::size_t index) = 0;
 
-  // Proposes what could come after `tokens`, which `sequence` holds or is about to hold: at most
-  // `most` tokens, appended to `out`; none where it has no good guess. Only with
-  // facts().draft_tokens.
-  virtual void draft(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most,
-                     std::vector<TokenId>& out) = 0;
+  // Proposes what could come after `tokens`, which `sequence` holds or is about to hold; appended
+  // to `out`; nothing where it has no good guess. A draft model has to read the text as well: one
+  // that is far behind reads a part of it in each call, within the limits, and proposes nothing
+  // until it has caught up. Asks the abort check. Only with facts().draft_tokens.
+  virtual DraftStep draft(SequenceId sequence, std::span<const TokenId> tokens, DraftLimits limits,
+                          std::vector<TokenId>& out) = 0;
 
   // Makes `to` hold the first `tokens` positions of `from` and nothing else, in the same cells.
   // Returns how many it holds then: `tokens`, or 0. Only with facts().shares_cells.

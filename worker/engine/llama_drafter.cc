@@ -100,7 +100,8 @@ bool LlamaDrafter::append(SequenceId sequence, std::span<const TokenId> tokens) 
       batch_.add({sequence, token, static_cast<std::uint32_t>(held.size() + batch_.size()), last});
     }
     if (!compute(sequence)) {
-      forget(sequence);  // how much of the batch was computed is not known
+      // How much of the batch was computed is not known.
+      held.resize(keep_prefix(context_.get(), sequence, static_cast<std::uint32_t>(held.size())));
       return false;
     }
     held.insert(held.end(), part.begin(), part.end());
@@ -108,14 +109,21 @@ bool LlamaDrafter::append(SequenceId sequence, std::span<const TokenId> tokens) 
   return true;
 }
 
-bool LlamaDrafter::hold(SequenceId sequence, std::span<const TokenId> tokens) {
+DraftStep LlamaDrafter::hold(SequenceId sequence, std::span<const TokenId> tokens,
+                             std::size_t most_read) {
   auto& held = held_[static_cast<std::size_t>(sequence)];
   const auto longest = std::min(held.size(), tokens.size() - 1);  // the last is computed anew
   const auto limit = held.begin() + static_cast<std::ptrdiff_t>(longest);
   const auto differs = std::mismatch(held.begin(), limit, tokens.begin());
   const auto common = static_cast<std::uint32_t>(differs.first - held.begin());
   held.resize(keep_prefix(context_.get(), sequence, common));
-  return append(sequence, tokens.subspan(held.size()));
+  const auto before = held.size();
+  const auto unread = tokens.subspan(before);
+  const bool read = append(sequence, unread.first(std::min(unread.size(), most_read)));
+  DraftStep step;
+  step.read = held.size() - std::min(before, held.size());
+  step.caught_up = read && step.read == unread.size();
+  return step;
 }
 
 std::optional<TokenId> LlamaDrafter::guess() const {
@@ -129,24 +137,27 @@ std::optional<TokenId> LlamaDrafter::guess() const {
   return static_cast<TokenId>(*best);
 }
 
-void LlamaDrafter::draft(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most,
-                         std::vector<TokenId>& out) {
+DraftStep LlamaDrafter::draft(SequenceId sequence, std::span<const TokenId> tokens,
+                              DraftLimits limits, std::vector<TokenId>& out) {
   const bool known = std::all_of(tokens.begin(), tokens.end(), [this](TokenId token) {
     return token >= 0 && static_cast<std::uint32_t>(token) < vocabulary_;
   });
   if (sequence < 0 || static_cast<std::size_t>(sequence) >= held_.size() || tokens.empty() ||
       tokens.size() >= sizes_.window || !known) {
-    return;
+    return {0, true};  // it will not have one later either
   }
-  most = std::min<std::size_t>(most, sizes_.window - tokens.size());
-  if (most == 0 || !hold(sequence, tokens)) return;
+  const auto most = std::min<std::size_t>(limits.proposals, sizes_.window - tokens.size());
+  if (most == 0) return {};
+  const auto step = hold(sequence, tokens, limits.read);
+  if (!step.caught_up) return step;
   const auto* const vocabulary = llama_model_get_vocab(model_.get());
   for (std::size_t i = 0; i < most; ++i) {
     const auto token = guess();
-    if (!token || llama_vocab_is_eog(vocabulary, *token)) return;
+    if (!token || llama_vocab_is_eog(vocabulary, *token)) break;
     out.push_back(*token);
-    if (i + 1 == most || !append(sequence, {&*token, 1})) return;
+    if (i + 1 == most || !append(sequence, {&*token, 1})) break;
   }
+  return step;
 }
 
 }  // namespace berth::worker

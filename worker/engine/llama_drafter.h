@@ -27,7 +27,7 @@ std::optional<std::string> vocabulary_difference(const llama_vocab* model,
 
 // A small model that guesses what the large one will say, with a context of its own: as many cells
 // and sequences as the large one's. It remembers what each of its sequences holds, so that a call
-// costs what is new. Context thread.
+// costs what is new, and no more of that than the caller allows. Context thread.
 class LlamaDrafter {
  public:
   // Sizes of the large model's context.
@@ -43,17 +43,19 @@ class LlamaDrafter {
   static std::unique_ptr<LlamaDrafter> make(ModelPointer model, const EngineSettings& settings,
                                             const Sizes& sizes, AbortCheck& abort_check);
 
-  // As Engine::draft(). Where something fails nothing is proposed, and the sequence is forgotten.
-  void draft(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most,
-             std::vector<TokenId>& out);
+  // As Engine::draft(). Where something fails nothing more is proposed, and the sequence holds what
+  // it held before the batch that failed.
+  DraftStep draft(SequenceId sequence, std::span<const TokenId> tokens, DraftLimits limits,
+                  std::vector<TokenId>& out);
   void set_threads(std::int32_t threads) { llama_set_n_threads(context_.get(), threads, threads); }
 
  private:
   LlamaDrafter(ModelPointer model, const Sizes& sizes, std::uint32_t sequences);
 
-  // Makes the sequence hold exactly `tokens`, with outputs behind the last one.
-  bool hold(SequenceId sequence, std::span<const TokenId> tokens);
-  // Computes `tokens` behind what the sequence holds.
+  // Makes the sequence hold `tokens` with outputs behind the last one, or what it can by reading at
+  // most `most_read` of them.
+  DraftStep hold(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most_read);
+  // Computes `tokens` behind what the sequence holds. Whether it did.
   bool append(SequenceId sequence, std::span<const TokenId> tokens);
   bool compute(SequenceId sequence);
   // The likeliest token behind the last one, if it is likely enough.

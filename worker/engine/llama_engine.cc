@@ -193,10 +193,11 @@ Result<SampledToken> LlamaEngine::sample(Sampler& sampler, std::size_t index) {
   return static_cast<LlamaSampler&>(sampler).choose({logits, facts_.vocabulary}, candidates_);
 }
 
-void LlamaEngine::draft(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most,
-                        std::vector<TokenId>& out) {
-  if (drafter_)
-    drafter_->draft(sequence, tokens, std::min<std::size_t>(most, facts_.draft_tokens), out);
+DraftStep LlamaEngine::draft(SequenceId sequence, std::span<const TokenId> tokens,
+                             DraftLimits limits, std::vector<TokenId>& out) {
+  if (!drafter_) return {};
+  limits.proposals = std::min<std::size_t>(limits.proposals, facts_.draft_tokens);
+  return drafter_->draft(sequence, tokens, limits, out);
 }
 
 std::uint32_t LlamaEngine::copy_prefix(SequenceId from, SequenceId to, std::uint32_t tokens) {

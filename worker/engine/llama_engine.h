@@ -60,8 +60,8 @@ class LlamaEngine final : public Engine {
   std::uint32_t keep_prefix(SequenceId sequence, std::uint32_t tokens) override;
   DecodeOutcome decode(std::span<const BatchItem> batch, std::string& error) override;
   Result<SampledToken> sample(Sampler& sampler, std::size_t index) override;
-  void draft(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most,
-             std::vector<TokenId>& out) override;
+  DraftStep draft(SequenceId sequence, std::span<const TokenId> tokens, DraftLimits limits,
+                  std::vector<TokenId>& out) override;
   std::uint32_t copy_prefix(SequenceId from, SequenceId to, std::uint32_t tokens) override;
   DecodeOutcome embed(std::span<const std::vector<TokenId>> inputs,
                       std::vector<std::vector<float>>& out, std::string& error) override;

@@ -33,6 +33,7 @@ void Lane::begin(std::unique_ptr<Job> job, Lane& source, std::size_t cells, std:
   job_->sampler->accept_prompt(tokens_);
   assembler_ = TextAssembler(std::move(job_->stop));
   pace_ = DraftPace(engine_->facts().draft_tokens);
+  draft_behind_ = true;
   result_ = JobResult{};
   result_.prompt_tokens = static_cast<std::uint32_t>(tokens_.size());
   result_.cached_tokens = result_.prompt_tokens;  // until they are computed
@@ -84,35 +85,41 @@ void Lane::read(std::vector<BatchItem>& batch, std::size_t count) {
   output_index_ = batch.size() - 1;
 }
 
-void Lane::generate(std::vector<BatchItem>& batch, std::size_t proposals) {
+DraftStep Lane::generate(std::vector<BatchItem>& batch, DraftLimits limits) {
   read(batch, 1);  // first: whoever is asked whether to give up within draft() must know of it
-  propose(proposals);
+  const auto step = propose(limits);
   for (std::size_t i = 0; i < proposals_.size(); ++i) {
     batch.push_back(
         BatchItem{sequence_, proposals_[i], static_cast<std::uint32_t>(held_ + i), true});
   }
+  return step;
 }
 
-void Lane::propose(std::size_t most) {
+DraftStep Lane::propose(DraftLimits limits) {
   const auto& facts = engine_->facts();
-  if (facts.draft_tokens == 0 || cannot_cut_) return;
+  // Whoever has caught up has the last tokens of each batch to read, and nothing that could wait.
+  if (!draft_behind_) limits.read = std::max<std::size_t>(limits.read, facts.draft_tokens + 2);
+  if (facts.draft_tokens == 0 || cannot_cut_ || limits.read == 0) return {};
   const auto room = [](std::size_t limit, std::size_t used) {
     return limit > used ? limit - used : 0;
   };
   // Where all are right there is one token more.
+  auto& most = limits.proposals;
   most = std::min({most, static_cast<std::size_t>(facts.draft_tokens),
                    room(job_->max_tokens, result_.completion_tokens + 1),
                    room(facts.window, tokens_.size() + 1), room(reserved_, tokens_.size())});
-  if (most == 0) return;
+  if (most == 0) return {};
   most = std::min(most, pace_.next());
-  if (most == 0) return;
-  engine_->draft(sequence_, tokens_, most, proposals_);
+  if (most == 0) return {};
+  const auto step = engine_->draft(sequence_, tokens_, limits, proposals_);
+  draft_behind_ = !step.caught_up;
   if (proposals_.size() > most) proposals_.resize(most);
   const auto known = std::find_if(proposals_.begin(), proposals_.end(), [&](TokenId token) {
     return token < 0 || static_cast<std::uint32_t>(token) >= facts.vocabulary;
   });
   proposals_.erase(known, proposals_.end());
   result_.drafted_tokens += static_cast<std::uint32_t>(proposals_.size());
+  return step;
 }
 
 void Lane::absorb(SteadyTime now) {

@@ -53,6 +53,8 @@ class Lane {
   // Cells that are its own while it is busy and not parked; at most a window.
   [[nodiscard]] std::size_t reserved() const { return reserved_; }
   [[nodiscard]] bool parked() const { return parked_; }
+  // Whether the draft model has more to read of its text than the latest tokens.
+  [[nodiscard]] bool draft_behind() const { return draft_behind_; }
   // When its job began, among all jobs: the youngest has the highest.
   [[nodiscard]] std::uint64_t order() const { return order_; }
   // The youngest job that made use of what it holds.
@@ -77,9 +79,11 @@ class Lane {
 
   // Adds the next `count` tokens that are to be read to `batch`; 1 to to_read().
   void read(std::vector<BatchItem>& batch, std::size_t count);
-  // Adds the token that was generated last, and what a draft model proposes after it, `proposals`
-  // at most. For a generating lane whose sink has room.
-  void generate(std::vector<BatchItem>& batch, std::size_t proposals);
+  // Adds the token that was generated last. For a generating lane whose sink has room.
+  void generate(std::vector<BatchItem>& batch) { read(batch, 1); }
+  // The same with what a draft model proposes after it. A draft model that is not far behind may
+  // read what it needs whatever the limit. Says what that did.
+  DraftStep generate(std::vector<BatchItem>& batch, DraftLimits limits);
   // The batch was computed: takes the next tokens from the engine if there are any. `now` is after
   // the batch.
   void absorb(SteadyTime now);
@@ -94,7 +98,7 @@ class Lane {
 
   [[nodiscard]] std::uint32_t shared(const Job& job, std::size_t limit) const;
   [[nodiscard]] std::size_t unread() const { return tokens_.size() - held_; }
-  void propose(std::size_t most);
+  DraftStep propose(DraftLimits limits);
   Result<Completion> take_tokens(SteadyTime now);
   Result<Completion> take_token(std::size_t output, SteadyTime now);
   // Keeps of the proposals what the answer has in common with them.
@@ -129,6 +133,7 @@ class Lane {
   std::string text_;                  // not sent yet
   std::vector<SampledToken> unsent_;  // tokens whose text is not sent yet
   DraftPace pace_;
+  bool draft_behind_ = true;  // the draft model has more to read than a few tokens
   // Wrong proposals cost a second reading of everything here, so there are none any more.
   bool cannot_cut_ = false;
 };

@@ -227,7 +227,7 @@ bool LaneRunner::compute_batch() {
     return worked;
   }
   batch_.clear();
-  const auto read = lanes_.fill(batch_, speed_);
+  const auto read = lanes_.fill(batch_, speed_, now_);
   if (batch_.empty()) return false;
 
   std::string problem;

@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t kWorthWaiting = 32;
 // What a lane loses is wanted again only perhaps; what it takes over is used for certain.
 constexpr std::int64_t kLossDivisor = 4;
+// Of a chunk's time, where prompts wait.
+constexpr double kMostForDrafts = 0.5;
 
 }  // namespace
 
@@ -211,7 +213,8 @@ void LaneSet::make_room(std::span<const Job* const> waiting) {
 
 // --- batches
 
-std::size_t LaneSet::fill(std::vector<BatchItem>& batch, const PromptSpeed& speed) {
+std::size_t LaneSet::fill(std::vector<BatchItem>& batch, const PromptSpeed& speed,
+                          const std::function<SteadyTime()>& now) {
   const std::size_t most = engine_->facts().batch;
   generating_.clear();
   reading_.clear();
@@ -235,9 +238,10 @@ std::size_t LaneSet::fill(std::vector<BatchItem>& batch, const PromptSpeed& spee
   const bool first_token_near =
       reading_.size() > 1 && speed.known() && shortest <= speed.chunk(most);
   const bool in_chunks = someone_generates || first_token_near;
-  const auto chunk = std::min(unread, in_chunks ? speed.chunk(most) : most);
-  const auto used = fill_generating(batch, most - std::min(chunk, most / 2));
-  share_chunk(shares_, std::min(chunk, most - used));
+  auto chunk = in_chunks ? speed.chunk(most) : most;
+  const auto drafts_took = fill_generating(batch, most - std::min({chunk, unread, most / 2}), now);
+  chunk -= static_cast<std::size_t>(static_cast<double>(chunk) * drafts_took);
+  share_chunk(shares_, std::min({chunk, unread, most - batch.size()}));
   std::size_t read = 0;
   for (std::size_t i = 0; i < reading_.size(); ++i) {
     if (shares_[i].share == 0) continue;
@@ -249,7 +253,8 @@ std::size_t LaneSet::fill(std::vector<BatchItem>& batch, const PromptSpeed& spee
 
 // One token of each comes before any proposal. `room` bounds what is added unless the tokens alone
 // are more.
-std::size_t LaneSet::fill_generating(std::vector<BatchItem>& batch, std::size_t room) {
+double LaneSet::fill_generating(std::vector<BatchItem>& batch, std::size_t room,
+                                const std::function<SteadyTime()>& now) {
   const std::size_t most = engine_->facts().batch;
   if (generating_.size() > most) {
     // Cannot be where a batch holds a token of every sequence; then the oldest go first.
@@ -257,13 +262,29 @@ std::size_t LaneSet::fill_generating(std::vector<BatchItem>& batch, std::size_t 
               [](const Lane* a, const Lane* b) { return a->order() < b->order(); });
     generating_.resize(most);
   }
-  auto spare = room - std::min(room, generating_.size());
+  if (engine_->facts().draft_tokens == 0) {
+    for (auto* const lane : generating_) lane->generate(batch);
+    return 0;
+  }
+  const auto whole = draft_speed_.chunk(most);
+  DraftLimits limits;
+  limits.read = reading_.empty() ? whole : (whole + 1) / 2;
+  limits.proposals = room - std::min(room, generating_.size());
+  std::size_t caught_up_on = 0;
   for (auto* const lane : generating_) {
     const auto before = batch.size();
-    lane->generate(batch, spare);
-    spare -= batch.size() - before - 1;
+    const bool behind = lane->draft_behind();
+    const auto began = now();
+    const auto step = lane->generate(batch, limits);
+    limits.proposals -= batch.size() - before - 1;
+    // Where it has proposed as well, the time says nothing about reading.
+    if (!step.caught_up && step.read > 0) draft_speed_.add(step.read, now() - began);
+    if (!behind && step.caught_up) continue;
+    limits.read -= std::min(limits.read, step.read);
+    caught_up_on += step.read;
   }
-  return batch.size();
+  const auto part = static_cast<double>(caught_up_on) / static_cast<double>(whole);
+  return std::min(part, reading_.empty() ? 1.0 : kMostForDrafts);
 }
 
 }  // namespace berth::worker

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -50,9 +51,11 @@ class LaneSet {
 
   // The next batch (S2): one token of each lane that generates and what a draft proposes, then as
   // much of the prompts as `speed` allows beside them. Where nobody generates, nor is about to, as
-  // much as a batch holds.
+  // much as a batch holds. What a draft model reads of prompts takes its time from the same 100 ms,
+  // at most half of them where prompts wait.
   // Returns how many of its tokens are read from prompts.
-  std::size_t fill(std::vector<BatchItem>& batch, const PromptSpeed& speed);
+  std::size_t fill(std::vector<BatchItem>& batch, const PromptSpeed& speed,
+                   const std::function<SteadyTime()>& now);
 
  private:
   // Whom a lane waits for that has to read the same tokens.
@@ -69,7 +72,9 @@ class LaneSet {
   // Whether it has to wait; takes over what its leader has read.
   bool follows(Lane& lane);
   [[nodiscard]] std::size_t index_of(const Lane& lane) const;
-  std::size_t fill_generating(std::vector<BatchItem>& batch, std::size_t room);
+  // Returns the part of a chunk's time that draft models took to read; 0 to 1.
+  double fill_generating(std::vector<BatchItem>& batch, std::size_t room,
+                         const std::function<SteadyTime()>& now);
   [[nodiscard]] std::size_t reserved() const;  // by lanes that are busy and not parked
   // Of the busy lanes; null where there is none.
   Lane* youngest_running();
@@ -80,6 +85,7 @@ class LaneSet {
   std::vector<Leader> leaders_;  // one per lane
   std::uint64_t begun_ = 0;      // jobs so far
   std::size_t growth_ = 1;       // cells that an answer without max_tokens begins with and grows by
+  PromptSpeed draft_speed_;      // at which the draft model reads
   // Scratch.
   std::vector<Lane*> generating_;
   std::vector<Lane*> reading_;

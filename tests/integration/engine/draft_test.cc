@@ -12,6 +12,8 @@ namespace {
 using test_models::ModelOptions;
 using testing::HasSubstr;
 
+constexpr std::size_t kAll = 10'000;  // no limit of reading
+
 // A model with random weights finds all tokens nearly as likely; with larger outputs it is as sure
 // as a trained one, and says the same.
 void write_sure_model(const ModelOptions& options, const std::string& path) {
@@ -53,7 +55,7 @@ Speculation speculate(Engine& engine, SequenceId sequence, std::vector<TokenId> 
   std::uint32_t position = 0;
   while (result.tokens.size() < count) {
     std::vector<TokenId> draft;
-    engine.draft(sequence, tokens, 8, draft);
+    engine.draft(sequence, tokens, {kAll, 8}, draft);
     result.proposed += draft.size();
     std::vector<BatchItem> batch;
     for (auto i = position; i < tokens.size(); ++i)
@@ -108,7 +110,7 @@ TEST(Draft, FollowsWhateverTheSequenceHolds) {
   const auto engine = load_well(pair_of_models());
   const auto propose = [&](const std::vector<TokenId>& tokens) {
     std::vector<TokenId> draft;
-    engine->draft(0, tokens, 8, draft);
+    engine->draft(0, tokens, {kAll, 8}, draft);
     return draft;
   };
   auto tokens = some_tokens(50);
@@ -124,6 +126,32 @@ TEST(Draft, FollowsWhateverTheSequenceHolds) {
   EXPECT_EQ(propose(tokens), first);
 }
 
+TEST(Draft, ReadsNoMoreThanItMayAndProposesOnceItHasCaughtUp) {
+  const auto engine = load_well(pair_of_models());
+  std::vector<TokenId> expected;
+  auto step = engine->draft(0, some_tokens(300), {kAll, 8}, expected);
+  EXPECT_EQ(step.read, 300U);
+  EXPECT_TRUE(step.caught_up);
+  EXPECT_FALSE(expected.empty());
+
+  std::vector<TokenId> draft;
+  engine->draft(0, some_tokens(20, 9), {kAll, 1}, draft);
+  draft.clear();
+  for (int call = 0; call < 3; ++call) {
+    step = engine->draft(0, some_tokens(300), {80, 8}, draft);
+    EXPECT_EQ(step.read, 80U);
+    EXPECT_FALSE(step.caught_up);
+    EXPECT_TRUE(draft.empty());
+  }
+  step = engine->draft(0, some_tokens(300), {0, 8}, draft);
+  EXPECT_EQ(step.read, 0U);
+  EXPECT_FALSE(step.caught_up);
+  step = engine->draft(0, some_tokens(300), {80, 8}, draft);
+  EXPECT_EQ(step.read, 60U);
+  EXPECT_TRUE(step.caught_up);
+  EXPECT_EQ(draft, expected);
+}
+
 TEST(Draft, ProposesNoMoreThanAskedForAndFits) {
   auto settings = pair_of_models();
   settings.context = 64;
@@ -134,16 +162,16 @@ TEST(Draft, ProposesNoMoreThanAskedForAndFits) {
   for (std::size_t length = 1; length < 64; ++length) {
     for (const std::size_t most : {0U, 1U, 3U, 100U}) {
       draft.clear();
-      engine->draft(0, some_tokens(length), most, draft);
+      engine->draft(0, some_tokens(length), {kAll, most}, draft);
       EXPECT_LE(draft.size(), std::min<std::size_t>({most, 4, 64 - length}));
     }
   }
   draft.clear();
-  engine->draft(0, {}, 4, draft);
-  engine->draft(7, some_tokens(3), 4, draft);
-  engine->draft(-1, some_tokens(3), 4, draft);
-  engine->draft(0, std::vector<TokenId>{1, -5}, 4, draft);
-  engine->draft(0, some_tokens(64), 4, draft);
+  engine->draft(0, {}, {kAll, 4}, draft);
+  engine->draft(7, some_tokens(3), {kAll, 4}, draft);
+  engine->draft(-1, some_tokens(3), {kAll, 4}, draft);
+  engine->draft(0, std::vector<TokenId>{1, -5}, {kAll, 4}, draft);
+  engine->draft(0, some_tokens(64), {kAll, 4}, draft);
   EXPECT_TRUE(draft.empty());
 }
 
@@ -154,11 +182,11 @@ TEST(Draft, StaleSequencesMakeRoom) {
   settings.sequences = 3;
   const auto engine = load_well(settings);
   std::vector<TokenId> expected;
-  engine->draft(0, some_tokens(200), 8, expected);
+  engine->draft(0, some_tokens(200), {kAll, 8}, expected);
   EXPECT_FALSE(expected.empty());
   for (SequenceId sequence = 1; sequence < 3; ++sequence) {
     std::vector<TokenId> draft;
-    engine->draft(sequence, some_tokens(200), 8, draft);
+    engine->draft(sequence, some_tokens(200), {kAll, 8}, draft);
     EXPECT_EQ(draft, expected) << sequence;
   }
 }
@@ -168,14 +196,14 @@ TEST(Draft, AbortedDraftsProposeNothingAndHarmNothing) {
   bool give_up = false;
   engine->set_abort_check([&give_up] { return give_up; });
   std::vector<TokenId> expected;
-  engine->draft(0, some_tokens(100), 8, expected);
+  engine->draft(0, some_tokens(100), {kAll, 8}, expected);
   EXPECT_FALSE(expected.empty());
   give_up = true;
   std::vector<TokenId> draft;
-  engine->draft(0, some_tokens(300, 3), 8, draft);
+  engine->draft(0, some_tokens(300, 3), {kAll, 8}, draft);
   EXPECT_TRUE(draft.empty());
   give_up = false;
-  engine->draft(0, some_tokens(100), 8, draft);
+  engine->draft(0, some_tokens(100), {kAll, 8}, draft);
   EXPECT_EQ(draft, expected);
 }
 
@@ -190,7 +218,7 @@ TEST(Draft, ItsMemoryCounts) {
   EXPECT_GT(both[0].kv_bytes, alone->facts().memory[0].kv_bytes);
   EXPECT_GT(both[0].working_bytes, alone->facts().memory[0].working_bytes);
   std::vector<TokenId> draft;
-  alone->draft(0, some_tokens(10), 8, draft);
+  alone->draft(0, some_tokens(10), {kAll, 8}, draft);
   EXPECT_TRUE(draft.empty());
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -107,6 +109,72 @@ TEST(Drafts, ProposalsOutsideTheVocabularyAreDropped) {
   EXPECT_EQ(sink->result()->drafted_tokens, 0U);
 }
 
+// The draft model reads 1000 tokens per second, the model much faster.
+FakeSettings slow_draft(std::uint32_t sequences) {
+  auto settings = machine(100);
+  settings.sequences = sequences;
+  settings.window = 8192;
+  settings.cells = 30'000;
+  settings.batch = 512;
+  settings.prompt_speed = 10'000;
+  settings.generation_speed = 50;
+  settings.draft_speed = 1000;
+  settings.endless = true;
+  return settings;
+}
+
+TEST(Drafts, S2_ALongPromptIsReadInChunksByTheDraftModelToo) {
+  Simulation simulation(slow_draft(3));
+  const auto talking = simulation.submit("talk");
+  simulation.run_until([&] { return talking->text.size() > 20; });
+  auto long_job = simulation.job(std::string(4000, 'l'));
+  long_job->max_tokens = 400;
+  const auto drafted = simulation.submit(std::move(long_job));
+  simulation.run_until([&] { return !drafted->text.empty(); });
+
+  auto other_job = simulation.job(std::string(6000, 'o'));
+  other_job->max_tokens = 1;
+  const auto reading = simulation.submit(std::move(other_job));
+  Duration longest{};
+  std::size_t most_at_once = 0;
+  std::size_t read = 0;
+  simulation.engine.on_draft_read = [&](SequenceId, std::size_t, std::size_t count) {
+    most_at_once = std::max(most_at_once, count);
+    read += count;
+  };
+  while (!drafted->end) {
+    const auto before = simulation.now();
+    const auto said = talking->text.size();
+    simulation.runner.turn();
+    EXPECT_GT(talking->text.size(), said) << "each batch goes on with the answer";
+    longest = std::max(longest, simulation.now() - before);
+  }
+  EXPECT_LE(longest, std::chrono::milliseconds(150));
+  EXPECT_GE(read, 3900U);
+  EXPECT_GE(most_at_once, 75U) << "and it reads as much as it may";
+  EXPECT_LE(most_at_once, 110U);
+  ASSERT_NE(reading->result(), nullptr);
+  ASSERT_NE(drafted->result(), nullptr);
+  EXPECT_GT(drafted->result()->accepted_tokens, 200U) << "once it has caught up";
+}
+
+TEST(Drafts, T31_ACancelIsHeardWhileTheDraftModelReads) {
+  Simulation simulation(slow_draft(1));
+  const auto warm_up = simulation.submit(std::string(2000, 'w'));
+  simulation.run_until([&] { return warm_up->text.size() > 10; });
+  warm_up->wants_cancel = true;
+  simulation.run();
+  const auto sink = simulation.submit(std::string(4000, 'x'));
+  simulation.run_until([&] { return !sink->text.empty(); });
+  simulation.engine.on_draft_read = [&](SequenceId, std::size_t, std::size_t) {
+    sink->wants_cancel = true;
+  };
+  const auto start = simulation.now();
+  simulation.run(1);
+  EXPECT_TRUE(sink->was_cancelled());
+  EXPECT_LT(simulation.now() - start, std::chrono::milliseconds(10));
+}
+
 // Proposals that are right, wrong or anything, some with the token that ends the answer; answers
 // that end by stop texts, at max_tokens, by cancel, by a sampling error; lanes that are parked;
 // memory that cannot be cut: the text is the one that there is without a draft.
@@ -119,6 +187,7 @@ RC_GTEST_PROP(Drafts, TheTextIsTheOneWithoutDrafts, ()) {
   settings.draft_tokens = *rc::gen::inRange<std::uint32_t>(1, 12);
   settings.shares_cells = *rc::gen::arbitrary<bool>();
   settings.endless = *rc::gen::arbitrary<bool>();
+  settings.draft_speed = *rc::gen::element(0.0, 50.0, 1000.0);
   Simulation simulation(settings);
   simulation.engine.keeps_nothing = *rc::gen::weightedElement<bool>({{4, false}, {1, true}});
   if (*rc::gen::arbitrary<bool>()) {
