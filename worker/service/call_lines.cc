@@ -84,6 +84,14 @@ void CallLines::stop() {
   tell(ended);
 }
 
+void CallLines::post(Line line, std::function<void()> task) {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_of(line).tasks.push_back(std::move(task));
+  }
+  changed_.notify_all();
+}
+
 bool CallLines::abandoned(Line line) {
   const std::lock_guard lock(mutex_);
   return !queue_of(line).current;
@@ -130,17 +138,28 @@ void CallLines::run_deadlines() {
 
 void CallLines::run(Line line, Preparer& preparer) {
   while (true) {
+    std::function<void()> task;
     Waiting waiting;
     Queue* queue = nullptr;
     {
       std::unique_lock lock(mutex_);
       queue = &queue_of(line);
-      changed_.wait(lock, [&] { return ending_ || !queue->waiting.empty(); });
+      changed_.wait(lock,
+                    [&] { return ending_ || !queue->tasks.empty() || !queue->waiting.empty(); });
       if (ending_) return;
-      waiting = std::move(queue->waiting.front());
-      queue->waiting.pop_front();
+      if (!queue->tasks.empty()) {
+        task = std::move(queue->tasks.front());
+        queue->tasks.pop_front();
+      } else {
+        waiting = std::move(queue->waiting.front());
+        queue->waiting.pop_front();
+      }
     }
-    handle(*queue, waiting, preparer);
+    if (task) {
+      task();
+    } else {
+      handle(*queue, waiting, preparer);
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,6 +34,9 @@ class CallLines {
   void sweep();
   // Ends everything that is not delivered yet, and what comes, with kShuttingDown.
   void stop();
+  // Has a line's thread do something before its next call: what is left to do for one that was
+  // delivered. Whoever posts bounds how much; what end_threads() finds is not done.
+  void post(Line line, std::function<void()> task);
   // Whether the call that a line's thread works on has ended, so that nobody waits for it.
   [[nodiscard]] bool abandoned(Line line);
   // Makes the functions below return.
@@ -49,6 +53,7 @@ class CallLines {
     std::optional<SteadyTime> deadline;
   };
   struct Queue {
+    std::deque<std::function<void()>> tasks;
     std::deque<Waiting> waiting;
     std::optional<Waiting> current;  // being worked on; whoever takes it ends the call
   };

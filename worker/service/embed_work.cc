@@ -14,12 +14,14 @@
 namespace berth::worker {
 namespace {
 
-// Makes the answer of the vectors; context thread. Lives as long as the job.
-class EmbedAnswer final : public EmbedSink {
+// Makes the answer of the vectors: on a preparer's thread, for the context thread has batches of
+// others to compute. Lives until the call has ended.
+class EmbedAnswer final : public EmbedSink, public std::enable_shared_from_this<EmbedAnswer> {
  public:
-  EmbedAnswer(std::shared_ptr<UnaryCall> call, const v1::EmbedRequest& request,
+  EmbedAnswer(Preparer& preparer, std::shared_ptr<UnaryCall> call, const v1::EmbedRequest& request,
               v1::EmbedResponse& response, EmbedShape shape, std::vector<std::uint32_t> counts)
-      : call_(std::move(call)),
+      : preparer_(preparer),
+        call_(std::move(call)),
         request_id_(request.request_id()),
         model_(request.model()),
         response_(response),
@@ -30,11 +32,8 @@ class EmbedAnswer final : public EmbedSink {
 
   void on_end(EmbedEnd end) override {
     if (auto* const result = std::get_if<EmbedResult>(&end)) {
-      if (auto filled = fill(*result); !filled) {
-        call_->on_end(filled.error());
-      } else {
-        call_->answer();
-      }
+      preparer_.post([self = shared_from_this(), held = std::make_shared<EmbedResult>(
+                                                     std::move(*result))] { self->answer(*held); });
     } else if (auto* const error = std::get_if<Error>(&end)) {
       call_->on_end(std::move(*error));
     } else {
@@ -43,6 +42,16 @@ class EmbedAnswer final : public EmbedSink {
   }
 
  private:
+  void answer(EmbedResult& result) {
+    if (call_->cancelled()) {
+      call_->on_end(JobCancelled{});
+    } else if (auto filled = fill(result); !filled) {
+      call_->on_end(filled.error());
+    } else {
+      call_->answer();
+    }
+  }
+
   Status fill(EmbedResult& result) {
     if (result.vectors.size() != counts_.size()) {
       return fail(Reason::kInternal, "The model gave another number of embeddings than inputs.");
@@ -61,6 +70,7 @@ class EmbedAnswer final : public EmbedSink {
     return {};
   }
 
+  Preparer& preparer_;
   const std::shared_ptr<UnaryCall> call_;
   const std::string request_id_;
   const std::string model_;
@@ -232,7 +242,8 @@ void EmbedWork::deliver() {
   }
   std::vector<std::uint32_t> counts;
   for (const auto& input : job_->inputs) counts.push_back(static_cast<std::uint32_t>(input.size()));
-  job_->sink = std::make_shared<EmbedAnswer>(call_, request_, response_, shape_, std::move(counts));
+  job_->sink = std::make_shared<EmbedAnswer>(*preparer_, call_, request_, response_, shape_,
+                                             std::move(counts));
   job_->arrived = call_->arrived();
   job_->deadline = deadline_of(*call_);
   if (auto submitted = preparer_->runner().submit_embed(std::move(job_)); !submitted) {

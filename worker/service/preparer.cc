@@ -28,19 +28,24 @@ void Preparer::start(const Engine& engine) {
   ::pthread_setname_np(deadlines_thread_.native_handle(), "deadlines");
 }
 
-void Preparer::measure() {
+Preparer::Measures Preparer::measure() {
   const Measures measures{engine_->longest_token_bytes(), engine_->token_bytes_bound()};
   {
     const std::lock_guard lock(mutex_);
     measures_ = measures;
   }
   measured_.notify_all();
+  return measures;
 }
 
 Preparer::Measures Preparer::measures() {
-  std::unique_lock lock(mutex_);
-  measured_.wait(lock, [this] { return measures_.has_value(); });
-  return *measures_;
+  {
+    std::unique_lock lock(mutex_);
+    if (measured_.wait_for(lock, kMeasureBound, [this] { return measures_.has_value(); })) {
+      return *measures_;
+    }
+  }
+  return measure();
 }
 
 std::uint32_t Preparer::longest_token_bytes() {

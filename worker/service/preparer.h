@@ -1,14 +1,17 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "berth/v1/inference.pb.h"
@@ -40,7 +43,8 @@ class Preparer {
   void start(const Engine& engine);
   // Whether the model can chat. After start().
   [[nodiscard]] bool has_template() const { return !choice_.source.empty(); }
-  // Bytes of the longest token. Waits for the measurement, some milliseconds at most.
+  // Bytes of the longest token. Waits for the measurement, which takes some milliseconds, and makes
+  // its own where that is not done within kMeasureBound.
   [[nodiscard]] std::uint32_t longest_token_bytes();
 
   // Takes a call, which hears its end, also of a refusal. Any thread, after start().
@@ -61,6 +65,9 @@ class Preparer {
   Result<std::vector<PromptPart>> render(const v1::ChatInput& chat, bool with_tools);
   // Whether the call that the others' thread works on has ended: nobody waits for what comes of it.
   [[nodiscard]] bool abandoned_other() { return lines_.abandoned(CallLines::Line::kOthers); }
+  // Has the others' thread do the rest of a call that was delivered, before its next call. Any
+  // thread; whoever posts bounds how much.
+  void post(std::function<void()> task) { lines_.post(CallLines::Line::kOthers, std::move(task)); }
   // As Engine::token_bytes_bound(), which takes some milliseconds, once.
   [[nodiscard]] std::uint32_t token_bytes_bound() { return measures().token_bound; }
   // kWindowExceeded where a text cannot fit into the window, whatever its tokens are.
@@ -68,6 +75,8 @@ class Preparer {
   Status check_length(const std::vector<PromptPart>& parts);
 
  private:
+  static constexpr auto kMeasureBound = std::chrono::seconds(1);
+
   // What of the vocabulary takes some time to find out.
   struct Measures {
     std::uint32_t longest_token = 0;  // bytes
@@ -75,7 +84,7 @@ class Preparer {
   };
 
   void run_chats();
-  void measure();
+  Measures measure();
   Measures measures();
 
   LaneRunner& runner_;

@@ -185,6 +185,27 @@ TEST_F(CallLinesTest, StopEndsEverythingAndWhatComes) {
   stuck->may_end.set_value();
 }
 
+TEST_F(CallLinesTest, PostedTasksComeBeforeTheNextCall) {
+  start();
+  const auto stuck = push_stuck(false);
+  const auto behind = push(false);
+  std::promise<bool> posted;
+  lines_.post(CallLines::Line::kOthers, [&] { posted.set_value(behind->has_begun); });
+  stuck->may_end.set_value();
+  auto came_after = posted.get_future();
+  ASSERT_EQ(came_after.wait_for(kPatience), std::future_status::ready);
+  EXPECT_FALSE(came_after.get());
+  EXPECT_EQ(behind->outcome(), "delivered");
+}
+
+TEST_F(CallLinesTest, PostedTasksAreDoneAlsoAfterStop) {
+  lines_.stop();
+  std::promise<void> posted;
+  lines_.post(CallLines::Line::kOthers, [&] { posted.set_value(); });
+  start();
+  EXPECT_EQ(posted.get_future().wait_for(kPatience), std::future_status::ready);
+}
+
 TEST_F(CallLinesTest, EachLineIsBounded) {
   std::vector<std::shared_ptr<ScriptedCall>> waiting;
   for (std::size_t i = 0; i < CallLines::kQueueLimit; ++i) waiting.push_back(push(true));
