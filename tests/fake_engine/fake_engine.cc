@@ -402,6 +402,10 @@ DraftStep FakeEngine::draft(SequenceId sequence, std::span<const TokenId> tokens
   return {read.size(), true};
 }
 
+void FakeEngine::forget_draft(SequenceId sequence) {
+  draft_held_[static_cast<std::size_t>(&sequence_of(sequence) - held_.data())].clear();
+}
+
 DecodeOutcome FakeEngine::embed(std::span<const std::vector<TokenId>> inputs,
                                 std::vector<std::vector<float>>& out, std::string& error) {
   if (facts_.purpose != Purpose::kEmbed) violation("embed() of a model that generates");

@@ -96,6 +96,7 @@ class FakeEngine : public Engine {
   Result<SampledToken> sample(Sampler& sampler, std::size_t index) override;
   DraftStep draft(SequenceId sequence, std::span<const TokenId> tokens, DraftLimits limits,
                   std::vector<TokenId>& out) override;
+  void forget_draft(SequenceId sequence) override;
   std::uint32_t copy_prefix(SequenceId from, SequenceId to, std::uint32_t tokens) override;
   DecodeOutcome embed(std::span<const std::vector<TokenId>> inputs,
                       std::vector<std::vector<float>>& out, std::string& error) override;

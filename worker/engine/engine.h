@@ -158,6 +158,9 @@ class Engine {
   virtual DraftStep draft(SequenceId sequence, std::span<const TokenId> tokens, DraftLimits limits,
                           std::vector<TokenId>& out) = 0;
 
+  // Makes the draft model forget what it has read in `sequence`; nothing where there is none.
+  virtual void forget_draft(SequenceId sequence) = 0;
+
   // Makes `to` hold the first `tokens` positions of `from` and nothing else, in the same cells.
   // Returns how many it holds then: `tokens`, or 0. Only with facts().shares_cells.
   virtual std::uint32_t copy_prefix(SequenceId from, SequenceId to, std::uint32_t tokens) = 0;

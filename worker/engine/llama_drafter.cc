@@ -72,6 +72,7 @@ std::unique_ptr<LlamaDrafter> LlamaDrafter::make(ModelPointer model, const Engin
 }
 
 void LlamaDrafter::forget(SequenceId sequence) {
+  if (sequence < 0 || static_cast<std::size_t>(sequence) >= held_.size()) return;
   llama_memory_seq_rm(llama_get_memory(context_.get()), sequence, -1, -1);
   held_[static_cast<std::size_t>(sequence)].clear();
 }

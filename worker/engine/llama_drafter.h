@@ -47,6 +47,8 @@ class LlamaDrafter {
   // it held before the batch that failed.
   DraftStep draft(SequenceId sequence, std::span<const TokenId> tokens, DraftLimits limits,
                   std::vector<TokenId>& out);
+  // As Engine::forget_draft().
+  void forget(SequenceId sequence);
   void set_threads(std::int32_t threads) { llama_set_n_threads(context_.get(), threads, threads); }
 
  private:
@@ -60,7 +62,6 @@ class LlamaDrafter {
   bool compute(SequenceId sequence);
   // The likeliest token behind the last one, if it is likely enough.
   [[nodiscard]] std::optional<TokenId> guess() const;
-  void forget(SequenceId sequence);
 
   ModelPointer model_;
   Sizes sizes_;

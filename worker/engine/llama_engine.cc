@@ -200,6 +200,10 @@ DraftStep LlamaEngine::draft(SequenceId sequence, std::span<const TokenId> token
   return drafter_->draft(sequence, tokens, limits, out);
 }
 
+void LlamaEngine::forget_draft(SequenceId sequence) {
+  if (drafter_) drafter_->forget(sequence);
+}
+
 std::uint32_t LlamaEngine::copy_prefix(SequenceId from, SequenceId to, std::uint32_t tokens) {
   auto* const memory = llama_get_memory(context_.get());
   if (from == to) return keep_prefix(to, tokens);

@@ -20,6 +20,7 @@ void Lane::begin(std::unique_ptr<Job> job, Lane& source, std::size_t cells, std:
   held_ = &source == this ? engine_->keep_prefix(sequence_, wanted)
                           : engine_->copy_prefix(source.sequence_, sequence_, wanted);
   job_ = std::move(job);
+  if (scope_ != job_->cache_scope) engine_->forget_draft(sequence_);
   scope_ = job_->cache_scope;
   tokens_ = job_->prompt;
   reserved_ = cells;
@@ -66,11 +67,14 @@ bool Lane::grow(std::size_t cells) {
 void Lane::park() {
   parked_ = true;
   engine_->keep_prefix(sequence_, 0);
+  engine_->forget_draft(sequence_);
+  draft_behind_ = true;
   held_ = 0;
 }
 
 void Lane::trim(std::size_t tokens) {
   held_ = engine_->keep_prefix(sequence_, static_cast<std::uint32_t>(tokens));
+  if (held_ == 0) engine_->forget_draft(sequence_);
   tokens_.resize(held_);
 }
 

@@ -152,6 +152,19 @@ TEST(Draft, ReadsNoMoreThanItMayAndProposesOnceItHasCaughtUp) {
   EXPECT_EQ(draft, expected);
 }
 
+TEST(Draft, S8_T81_WhatIsForgottenIsReadAgain) {
+  const auto engine = load_well(pair_of_models());
+  std::vector<TokenId> first;
+  EXPECT_EQ(engine->draft(0, some_tokens(200), {kAll, 8}, first).read, 200U);
+  std::vector<TokenId> draft;
+  EXPECT_EQ(engine->draft(0, some_tokens(200), {kAll, 8}, draft).read, 1U);
+  engine->forget_draft(0);
+  engine->forget_draft(77);
+  draft.clear();
+  EXPECT_EQ(engine->draft(0, some_tokens(200), {kAll, 8}, draft).read, 200U);
+  EXPECT_EQ(draft, first);
+}
+
 TEST(Draft, ProposesNoMoreThanAskedForAndFits) {
   auto settings = pair_of_models();
   settings.context = 64;

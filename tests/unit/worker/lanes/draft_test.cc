@@ -158,6 +158,35 @@ TEST(Drafts, S2_ALongPromptIsReadInChunksByTheDraftModelToo) {
   EXPECT_GT(drafted->result()->accepted_tokens, 200U) << "once it has caught up";
 }
 
+// Not even for how long it takes: the draft model's cache tells nobody what another has asked.
+TEST(Drafts, S8_T81_TheDraftModelReadsAnewForAnotherScope) {
+  Simulation simulation(machine(100));
+  simulation.engine.never_ends = true;
+  std::size_t read = 0;
+  simulation.engine.on_draft_read = [&](SequenceId, std::size_t, std::size_t count) {
+    read += count;
+  };
+  const auto drafted_anew = [&](const std::string& scope) {
+    // Both lanes, one after the other, so that neither is left out.
+    std::vector<std::shared_ptr<Simulation::Sink>> sinks;
+    read = 0;
+    for (int i = 0; i < 2; ++i) {
+      auto job = simulation.job(std::string(300, 'c'));
+      job->cache_scope = scope;
+      job->max_tokens = 30;
+      sinks.push_back(simulation.submit(std::move(job)));
+    }
+    simulation.run();
+    for (const auto& sink : sinks) EXPECT_NE(sink->result(), nullptr);
+    return read >= 600;
+  };
+  EXPECT_TRUE(drafted_anew("one"));
+  EXPECT_FALSE(drafted_anew("one"));
+  EXPECT_TRUE(drafted_anew("two"));
+  EXPECT_TRUE(drafted_anew(""));
+  EXPECT_TRUE(drafted_anew("one"));
+}
+
 TEST(Drafts, T31_ACancelIsHeardWhileTheDraftModelReads) {
   Simulation simulation(slow_draft(1));
   const auto warm_up = simulation.submit(std::string(2000, 'w'));
