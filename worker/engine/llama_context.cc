@@ -73,7 +73,8 @@ void LlamaBatch::add(const BatchItem& item) {
   batch_.logits[i] = item.wants_output ? 1 : 0;
 }
 
-DecodeOutcome LlamaBatch::compute(llama_context* context, std::string& error) const {
+DecodeOutcome LlamaBatch::compute(llama_context* context, std::string& error,
+                                  bool* no_cells) const {
   const bool encode = llama_get_memory(context) == nullptr;
   std::int32_t result = 0;
   try {
@@ -88,6 +89,7 @@ DecodeOutcome LlamaBatch::compute(llama_context* context, std::string& error) co
       return DecodeOutcome::kDone;
     case 1:
       error = "no free cells in the KV cache";
+      if (no_cells != nullptr) *no_cells = true;
       return DecodeOutcome::kFailed;
     case 2:
       return DecodeOutcome::kAborted;

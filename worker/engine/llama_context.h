@@ -36,8 +36,8 @@ class LlamaBatch {
   // Only where size() < capacity().
   void add(const BatchItem& item);
   // Computes it and waits for the result, with the encoder where the model has no memory. On
-  // kFailed, `error` says why.
-  DecodeOutcome compute(llama_context* context, std::string& error) const;
+  // kFailed, `error` says why, and `no_cells` whether it was for want of them.
+  DecodeOutcome compute(llama_context* context, std::string& error, bool* no_cells = nullptr) const;
 
  private:
   llama_batch batch_;

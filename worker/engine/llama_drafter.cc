@@ -55,7 +55,8 @@ LlamaDrafter::LlamaDrafter(ModelPointer model, const Sizes& sizes, std::uint32_t
       vocabulary_(
           static_cast<std::uint32_t>(llama_vocab_n_tokens(llama_model_get_vocab(model_.get())))),
       batch_(sizes.batch),
-      held_(sequences) {}
+      held_(sequences),
+      used_(sequences) {}
 
 std::unique_ptr<LlamaDrafter> LlamaDrafter::make(ModelPointer model, const EngineSettings& settings,
                                                  const Sizes& sizes, AbortCheck& abort_check) {
@@ -77,17 +78,26 @@ void LlamaDrafter::forget(SequenceId sequence) {
   held_[static_cast<std::size_t>(sequence)].clear();
 }
 
+// The model's own sequences come and go without a word here, so what others hold may be stale:
+// where no cells are free, the longest unused is forgotten, and then the next.
 bool LlamaDrafter::compute(SequenceId sequence) {
-  std::string ignored;
-  if (batch_.compute(context_.get(), ignored) == DecodeOutcome::kDone) return true;
-  // The model's own sequences come and go without a word here: what others hold may be stale.
-  bool forgotten = false;
-  for (SequenceId other = 0; static_cast<std::size_t>(other) < held_.size(); ++other) {
-    if (other == sequence || held_[static_cast<std::size_t>(other)].empty()) continue;
-    forget(other);
-    forgotten = true;
+  while (true) {
+    std::string ignored;
+    bool no_cells = false;
+    const auto outcome = batch_.compute(context_.get(), ignored, &no_cells);
+    if (outcome != DecodeOutcome::kFailed) return outcome == DecodeOutcome::kDone;
+    if (!no_cells) return false;
+    std::optional<SequenceId> oldest;
+    for (SequenceId other = 0; static_cast<std::size_t>(other) < held_.size(); ++other) {
+      if (other == sequence || held_[static_cast<std::size_t>(other)].empty()) continue;
+      if (!oldest ||
+          used_[static_cast<std::size_t>(other)] < used_[static_cast<std::size_t>(*oldest)]) {
+        oldest = other;
+      }
+    }
+    if (!oldest) return false;
+    forget(*oldest);
   }
-  return forgotten && batch_.compute(context_.get(), ignored) == DecodeOutcome::kDone;
 }
 
 bool LlamaDrafter::append(SequenceId sequence, std::span<const TokenId> tokens) {
@@ -149,6 +159,7 @@ DraftStep LlamaDrafter::draft(SequenceId sequence, std::span<const TokenId> toke
   }
   const auto most = std::min<std::size_t>(limits.proposals, sizes_.window - tokens.size());
   if (most == 0) return {};
+  used_[static_cast<std::size_t>(sequence)] = ++calls_;
   const auto step = hold(sequence, tokens, limits.read);
   if (!step.caught_up) return step;
   const auto* const vocabulary = llama_model_get_vocab(model_.get());

@@ -59,6 +59,7 @@ class LlamaDrafter {
   DraftStep hold(SequenceId sequence, std::span<const TokenId> tokens, std::size_t most_read);
   // Computes `tokens` behind what the sequence holds. Whether it did.
   bool append(SequenceId sequence, std::span<const TokenId> tokens);
+  // Computes the batch, which is of that sequence. Whether it did.
   bool compute(SequenceId sequence);
   // The likeliest token behind the last one, if it is likely enough.
   [[nodiscard]] std::optional<TokenId> guess() const;
@@ -69,6 +70,8 @@ class LlamaDrafter {
   ContextPointer context_;
   LlamaBatch batch_;
   std::vector<std::vector<TokenId>> held_;  // by sequence; each at most one window
+  std::vector<std::uint64_t> used_;         // by sequence: the latest of its calls
+  std::uint64_t calls_ = 0;
 };
 
 }  // namespace berth::worker

@@ -204,6 +204,43 @@ TEST(Draft, StaleSequencesMakeRoom) {
   }
 }
 
+// Only as many as are needed, and those first that were not used for long.
+TEST(Draft, TheLongestUnusedSequenceMakesRoomAndTheOthersStay) {
+  auto settings = pair_of_models();
+  settings.context = 256;
+  settings.sequences = 3;
+  const auto engine = load_well(settings);
+  const auto read = [&](SequenceId sequence, std::size_t count) {
+    std::vector<TokenId> draft;
+    return engine->draft(sequence, some_tokens(count), {kAll, 1}, draft).read;
+  };
+  EXPECT_EQ(read(0, 100), 100U);
+  EXPECT_EQ(read(1, 100), 100U);
+  EXPECT_EQ(read(0, 100), 1U);
+  EXPECT_EQ(read(2, 100), 100U);
+  EXPECT_EQ(read(0, 100), 1U);
+  EXPECT_EQ(read(2, 100), 1U);
+  EXPECT_EQ(read(1, 100), 100U) << "it was forgotten";
+}
+
+TEST(Draft, AnAbortedDraftTakesNothingFromOthers) {
+  auto settings = pair_of_models();
+  settings.sequences = 2;
+  const auto engine = load_well(settings);
+  bool give_up = false;
+  engine->set_abort_check([&give_up] { return give_up; });
+  std::vector<TokenId> draft;
+  EXPECT_EQ(engine->draft(0, some_tokens(100), {kAll, 1}, draft).read, 100U);
+  EXPECT_EQ(engine->draft(1, some_tokens(100), {60, 1}, draft).read, 60U);
+  give_up = true;
+  const auto aborted = engine->draft(1, some_tokens(100), {kAll, 1}, draft);
+  EXPECT_EQ(aborted.read, 0U);
+  EXPECT_FALSE(aborted.caught_up);
+  give_up = false;
+  EXPECT_EQ(engine->draft(0, some_tokens(100), {kAll, 1}, draft).read, 1U);
+  EXPECT_EQ(engine->draft(1, some_tokens(100), {kAll, 1}, draft).read, 40U) << "nor of its own";
+}
+
 TEST(Draft, AbortedDraftsProposeNothingAndHarmNothing) {
   const auto engine = load_well(pair_of_models());
   bool give_up = false;
