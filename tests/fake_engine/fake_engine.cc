@@ -406,6 +406,13 @@ void FakeEngine::forget_draft(SequenceId sequence) {
   draft_held_[static_cast<std::size_t>(&sequence_of(sequence) - held_.data())].clear();
 }
 
+bool FakeEngine::has_token(std::span<const std::vector<TokenId>> inputs,
+                           std::optional<TokenId> token) {
+  return token && std::any_of(inputs.begin(), inputs.end(), [token](const auto& input) {
+           return std::find(input.begin(), input.end(), *token) != input.end();
+         });
+}
+
 DecodeOutcome FakeEngine::embed(std::span<const std::vector<TokenId>> inputs,
                                 std::vector<std::vector<float>>& out, std::string& error) {
   if (facts_.purpose != Purpose::kEmbed) violation("embed() of a model that generates");
@@ -418,6 +425,14 @@ DecodeOutcome FakeEngine::embed(std::span<const std::vector<TokenId>> inputs,
   const auto outcome = compute(tokens, 0, error);
   if (outcome != DecodeOutcome::kDone) return outcome;
   computed_tokens += tokens;
+  if (has_token(inputs, failing_token)) {
+    error = "the test says so";
+    return DecodeOutcome::kFailed;
+  }
+  if (has_token(inputs, unusable_token)) {
+    out.resize(inputs.size());
+    return DecodeOutcome::kDone;
+  }
   for (const auto& input : inputs) {
     auto hash = start_of(settings_.seed);
     for (const auto token : input) hash = with_token(hash, token);

@@ -65,6 +65,10 @@ class FakeEngine : public Engine {
   std::atomic<bool> never_ends{false};
   // The next decode() or embed() says so.
   std::atomic<bool> fail_next{false};
+  // embed() fails where an input has this token.
+  std::optional<TokenId> failing_token;
+  // An input with this token has no usable embedding, nor have those beside it.
+  std::optional<TokenId> unusable_token;
   // keep_prefix() keeps nothing, as with recurrent models.
   std::atomic<bool> keeps_nothing{false};
   std::atomic<std::uint64_t> decodes{0};
@@ -121,6 +125,8 @@ class FakeEngine : public Engine {
   // What decode() and embed() have in common: time, failures, giving up.
   DecodeOutcome compute(std::size_t tokens, std::size_t outputs, std::string& error);
   void fail_batch();
+  [[nodiscard]] static bool has_token(std::span<const std::vector<TokenId>> inputs,
+                                      std::optional<TokenId> token);
   // Whether it was not given up meanwhile.
   bool spend(Duration time);
   void sleep(Duration time) const;

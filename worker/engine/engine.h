@@ -167,7 +167,8 @@ class Engine {
 
   // One embedding per input, each of 1 to facts().batch tokens, all together at most
   // facts().batch tokens and facts().sequences inputs. Only with Purpose::kEmbed; leaves the
-  // context empty. On kFailed, `error` says why.
+  // context empty. An embedding that is not usable (numbers that are not finite) is empty; inputs
+  // beside it may suffer from it. On kFailed, `error` says why.
   virtual DecodeOutcome embed(std::span<const std::vector<TokenId>> inputs,
                               std::vector<std::vector<float>>& out, std::string& error) = 0;
 

@@ -44,13 +44,8 @@ DecodeOutcome LlamaEmbedder::embed(std::span<const std::vector<TokenId>> inputs,
       const bool usable =
           !embedding.empty() && std::all_of(embedding.begin(), embedding.end(),
                                             [](float value) { return std::isfinite(value); });
-      if (!usable) {
-        out.clear();
-        forget();
-        error = "the model computed no usable embedding";
-        return DecodeOutcome::kFailed;
-      }
-      out.emplace_back(embedding.begin(), embedding.end());
+      auto& vector = out.emplace_back();
+      if (usable) vector.assign(embedding.begin(), embedding.end());
     }
   }
   forget();

@@ -43,6 +43,7 @@ void EmbedTurns::make_group() {
   bool full = false;
   for (auto& turn : turns_) {
     turn.in_group = 0;
+    if (full || (turn.alone && !group_.empty())) break;
     const auto& inputs = turn.job->inputs;
     for (auto next = turn.result.vectors.size(); next < inputs.size() && !full; ++next) {
       full = group_.size() == most || inputs[next].size() > room;
@@ -51,6 +52,7 @@ void EmbedTurns::make_group() {
       group_.push_back(inputs[next]);
       ++turn.in_group;
     }
+    full = full || turn.alone;
   }
 }
 
@@ -62,7 +64,7 @@ bool EmbedTurns::compute(const std::function<SteadyTime()>& now) {
   switch (engine_->embed(group_, vectors_, problem)) {
     case DecodeOutcome::kDone:
       if (vectors_.size() != group_.size()) {
-        end_group(Error(Reason::kInternal, "The model computed too few embeddings."));
+        fail_group(Error(Reason::kInternal, "The model computed too few embeddings."));
       } else {
         take_vectors();
       }
@@ -71,7 +73,7 @@ bool EmbedTurns::compute(const std::function<SteadyTime()>& now) {
       sweep(now());
       break;
     case DecodeOutcome::kFailed:
-      end_group(
+      fail_group(
           Error(Reason::kInternal, "The model could not compute the embeddings: " + problem + "."));
       break;
   }
@@ -82,11 +84,26 @@ bool EmbedTurns::compute(const std::function<SteadyTime()>& now) {
 void EmbedTurns::take_vectors() {
   auto vector = vectors_.begin();
   std::size_t contributors = 0;
+  const bool several = turns_.size() > 1 && turns_[1].in_group > 0;
   for (auto& turn : turns_) {
     if (turn.in_group == 0) break;
     ++contributors;
     auto& done = turn.result.vectors;
     const auto end = std::next(vector, static_cast<std::ptrdiff_t>(turn.in_group));
+    const auto unusable = std::find_if(vector, end, [](const auto& one) { return one.empty(); });
+    if (unusable != end) {
+      const auto input = done.size() + static_cast<std::size_t>(unusable - vector);
+      vector = end;
+      if (several) {
+        turn.alone = true;
+      } else {
+        EmbedTurns::end(
+            turn, Error(Reason::kInternal, "The model computed no usable embedding of input " +
+                                               std::to_string(input) + "."));
+      }
+      continue;
+    }
+    turn.alone = false;
     done.insert(done.end(), std::make_move_iterator(vector), std::make_move_iterator(end));
     vector = end;
     if (done.size() == turn.job->inputs.size()) EmbedTurns::end(turn, std::move(turn.result));
@@ -96,9 +113,15 @@ void EmbedTurns::take_vectors() {
   std::erase_if(turns_, [](const Turn& turn) { return turn.job == nullptr; });
 }
 
-void EmbedTurns::end_group(const Error& error) {
+void EmbedTurns::fail_group(const Error& error) {
+  const bool several = turns_.size() > 1 && turns_[1].in_group > 0;
   for (auto& turn : turns_) {
-    if (turn.in_group > 0) end(turn, error);
+    if (turn.in_group == 0) break;
+    if (several) {
+      turn.alone = true;
+    } else {
+      end(turn, error);
+    }
   }
   std::erase_if(turns_, [](const Turn& turn) { return turn.job == nullptr; });
 }

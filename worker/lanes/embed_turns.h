@@ -17,7 +17,9 @@ namespace berth::worker {
 // The embedding jobs that have begun. Inputs are computed in groups that fit into a batch; after
 // each group the job whose inputs did not all have a place goes behind the others, so that one of
 // thousands of inputs holds up a single one for a group, not for its whole length. What one job
-// leaves of a group is filled by the next. Context thread only; whoever owns it bounds the jobs.
+// leaves of a group is filled by the next. Where a group of several jobs fails, or gives one of
+// them no usable embedding, each is computed alone once, so that only its owner suffers from an
+// input. Context thread only; whoever owns it bounds the jobs.
 class EmbedTurns {
  public:
   void open(Engine& engine) { engine_ = &engine; }
@@ -39,12 +41,14 @@ class EmbedTurns {
     std::unique_ptr<EmbedJob> job;
     EmbedResult result;  // of the inputs so far
     std::size_t in_group = 0;
+    bool alone = false;  // its next group is its own
   };
   using Turns = std::deque<Turn>;
 
   void make_group();
   void take_vectors();
-  void end_group(const Error& error);
+  // Ends the group's only job, or lets each of several try again alone.
+  void fail_group(const Error& error);
   static void end(Turn& turn, EmbedEnd end);
 
   Engine* engine_ = nullptr;

@@ -162,6 +162,29 @@ TEST(Embeddings, AFailedGroupEndsItsJobsOnly) {
   EXPECT_NE(good->result(), nullptr);
 }
 
+TEST(Embeddings, OnlyTheOwnerOfABadInputSuffers) {
+  for (const bool fails : {true, false}) {
+    Simulation simulation(machine(8, 64));
+    (fails ? simulation.engine.failing_token : simulation.engine.unusable_token) = 13;
+    const Inputs good_inputs(12, {1, 2, 3});
+    const auto before = submit(simulation, job_of(simulation, {{1}}));
+    const auto bad = submit(simulation, job_of(simulation, {{2}, {13}}));
+    const auto after = submit(simulation, job_of(simulation, good_inputs));
+    const auto bad_as_well = submit(simulation, job_of(simulation, {{13, 1}}));
+    const auto last = submit(simulation, job_of(simulation, {{4}}));
+    simulation.run();
+    ASSERT_NE(bad->error(), nullptr);
+    EXPECT_EQ(bad->error()->reason, Reason::kInternal);
+    ASSERT_NE(bad_as_well->error(), nullptr);
+    ASSERT_NE(before->result(), nullptr);
+    EXPECT_EQ(before->result()->vectors.at(0), vector_of({1}));
+    ASSERT_NE(after->result(), nullptr);
+    EXPECT_EQ(after->result()->vectors.size(), good_inputs.size());
+    ASSERT_NE(last->result(), nullptr);
+    EXPECT_EQ(last->result()->vectors.at(0), vector_of({4}));
+  }
+}
+
 TEST(Embeddings, AModelTakesOnlyWhatItIsServedFor) {
   Simulation embeds(machine());
   const auto refused = embeds.submit("a prompt");
