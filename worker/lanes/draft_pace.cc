@@ -11,7 +11,7 @@ std::size_t DraftPace::next() {
 }
 
 void DraftPace::learn(std::size_t proposed, std::size_t accepted) {
-  if (proposed == 0) return;
+  proposed = std::max<std::size_t>(proposed, 1);
   if (accepted == proposed) {
     length_ = std::min(most_, length_ * 2);
     pause_ = kShortestPause;

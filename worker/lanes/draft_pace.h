@@ -20,7 +20,8 @@ class DraftPace {
 
   // How many tokens may be proposed now. To be asked once per batch of the lane.
   [[nodiscard]] std::size_t next();
-  // What became of a proposal; nothing where it was empty.
+  // What became of a proposal. One without tokens costs its computation as well: it counts as one
+  // token that was wrong.
   void learn(std::size_t proposed, std::size_t accepted);
 
  private:

@@ -117,6 +117,7 @@ DraftStep Lane::propose(DraftLimits limits) {
   if (most == 0) return {};
   const auto step = engine_->draft(sequence_, tokens_, limits, proposals_);
   draft_behind_ = !step.caught_up;
+  if (step.caught_up && proposals_.empty()) pace_.learn(0, 0);
   if (proposals_.size() > most) proposals_.resize(most);
   const auto known = std::find_if(proposals_.begin(), proposals_.end(), [&](TokenId token) {
     return token < 0 || static_cast<std::uint32_t>(token) >= facts.vocabulary;

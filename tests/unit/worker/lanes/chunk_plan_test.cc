@@ -117,7 +117,7 @@ TEST(DraftPace, ABadDraftCostsLittle) {
   for (int token = 0; token < 10'000; ++token) {
     const auto proposed = pace.next();
     wasted += proposed;
-    pace.learn(proposed, 0);
+    if (proposed > 0) pace.learn(proposed, 0);
   }
   EXPECT_LT(wasted, 60U);
   // And it is tried again: text that is easy to guess may come later.
@@ -126,14 +126,28 @@ TEST(DraftPace, ABadDraftCostsLittle) {
 
 TEST(DraftPace, RecoversAfterBadTimes) {
   DraftPace pace(8);
-  for (int token = 0; token < 5'000; ++token) pace.learn(pace.next(), 0);
+  for (int token = 0; token < 5'000; ++token) {
+    if (const auto proposed = pace.next(); proposed > 0) pace.learn(proposed, 0);
+  }
   std::size_t best = 0;
   for (int token = 0; token < 300; ++token) {
     const auto proposed = pace.next();
-    pace.learn(proposed, proposed);
+    if (proposed > 0) pace.learn(proposed, proposed);
     best = std::max(best, proposed);
   }
   EXPECT_EQ(best, 8U);
+}
+
+TEST(DraftPace, ADraftWithoutAGuessIsAskedSeldom) {
+  DraftPace pace(8);
+  int asked = 0;
+  for (int token = 0; token < 10'000; ++token) {
+    if (pace.next() == 0) continue;
+    ++asked;
+    pace.learn(0, 0);
+  }
+  EXPECT_LT(asked, 60);
+  EXPECT_GT(asked, 30);
 }
 
 TEST(DraftPace, WithoutADraftThereIsNone) {

@@ -109,6 +109,20 @@ TEST(Drafts, ProposalsOutsideTheVocabularyAreDropped) {
   EXPECT_EQ(sink->result()->drafted_tokens, 0U);
 }
 
+TEST(Drafts, OneThatNeverHasAGuessFades) {
+  Simulation simulation(machine(100));
+  simulation.engine.never_ends = true;
+  int asked = 0;
+  simulation.engine.on_draft = [&](auto, std::size_t, std::vector<TokenId>&) { ++asked; };
+  auto job = simulation.job("a prompt");
+  job->max_tokens = 480;
+  const auto sink = simulation.submit(std::move(job));
+  simulation.run();
+  EXPECT_EQ(sink->text.size(), 480U);
+  EXPECT_GT(asked, 2);
+  EXPECT_LT(asked, 15);
+}
+
 // The draft model reads 1000 tokens per second, the model much faster.
 FakeSettings slow_draft(std::uint32_t sequences) {
   auto settings = machine(100);
