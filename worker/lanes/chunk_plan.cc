@@ -12,6 +12,16 @@ void PromptSpeed::add(std::size_t tokens, Duration elapsed) {
   seconds_ = seconds_ * kMemory + std::max(0.0, std::chrono::duration<double>(elapsed).count());
 }
 
+void PromptSpeed::raise(std::size_t tokens, Duration elapsed) {
+  const auto seconds = std::max(1e-9, std::chrono::duration<double>(elapsed).count());
+  if (tokens_ <= 0) seconds_ = seconds;
+  if (seconds_ <= 0) return;  // as fast as can be already
+  const auto present =
+      std::max(tokens_ / seconds_, static_cast<double>(kLeastChunk) / kChunkSeconds);
+  const auto least = static_cast<double>(tokens) / seconds;
+  if (least > present) tokens_ = std::min(least, present * kGrowth) * seconds_;
+}
+
 std::size_t PromptSpeed::chunk(std::size_t most) const {
   const auto least = std::min(kLeastChunk, most);
   if (tokens_ <= 0) return least;

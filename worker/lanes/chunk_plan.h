@@ -17,9 +17,14 @@ class PromptSpeed {
   // Weight of the past beside one more batch: a change of speed shows within some batches, and one
   // slow batch does not.
   static constexpr double kMemory = 0.8;
+  static constexpr double kGrowth = 1.25;
 
   // A batch of so many tokens, most of them of prompts, took so long.
   void add(std::size_t tokens, Duration elapsed);
+  // A batch of so many tokens, most of them generated ones, took so long. Prompts are read at least
+  // at that speed, as a single token of a lane costs no less than one of many: where that is more
+  // than what is known, the chunk grows, but by a quarter at most.
+  void raise(std::size_t tokens, Duration elapsed);
   [[nodiscard]] bool known() const { return tokens_ > 0; }
   // clamp(speed x 100 ms, 16, `most`); before any batch the least.
   [[nodiscard]] std::size_t chunk(std::size_t most) const;

@@ -237,8 +237,12 @@ bool LaneRunner::compute_batch() {
   const auto now = now_();
   switch (outcome) {
     case DecodeOutcome::kDone:
-      // Batches of single tokens say nothing about how fast prompts are read.
-      if (read * 2 >= batch_.size()) speed_.add(batch_.size(), now - began);
+      // Batches of single tokens say little about how fast prompts are read.
+      if (read * 2 >= batch_.size()) {
+        speed_.add(batch_.size(), now - began);
+      } else if (read > 0) {
+        speed_.raise(batch_.size(), now - began);
+      }
       for (auto& lane : lanes_) lane.absorb(now);
       break;
     case DecodeOutcome::kAborted:

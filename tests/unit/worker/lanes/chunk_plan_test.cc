@@ -46,6 +46,23 @@ TEST(PromptSpeed, S2_OneSlowBatchIsForgotten) {
   EXPECT_GT(speed.chunk(512), 95U);
 }
 
+TEST(PromptSpeed, S2_BesideManyLanesTheChunkGrowsSlowlyAndNeverFalls) {
+  PromptSpeed speed;
+  for (int i = 0; i < 5; ++i) speed.raise(36, milliseconds(50));
+  EXPECT_GT(speed.chunk(512), 40U);
+  EXPECT_LE(speed.chunk(512), 50U) << "a quarter at a time";
+  for (int i = 0; i < 20; ++i) speed.raise(36, milliseconds(50));
+  EXPECT_NEAR(static_cast<double>(speed.chunk(512)), 72, 1);
+  speed.raise(36, seconds(5));
+  EXPECT_NEAR(static_cast<double>(speed.chunk(512)), 72, 1);
+  PromptSpeed timeless;
+  for (int i = 0; i < 50; ++i) timeless.raise(10, Duration{});
+  EXPECT_EQ(timeless.chunk(512), 512U);
+  PromptSpeed slow;
+  slow.raise(10, seconds(10));
+  EXPECT_EQ(slow.chunk(512), PromptSpeed::kLeastChunk);
+}
+
 std::size_t total(const std::vector<PromptShare>& prompts) {
   std::size_t sum = 0;
   for (const auto& one : prompts) sum += one.share;

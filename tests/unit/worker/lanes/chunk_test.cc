@@ -139,6 +139,24 @@ TEST(Chunks, S2_EveryLaneHasItsTokenInEveryBatch) {
   EXPECT_LE(simulation.batches(), 25U);
 }
 
+TEST(Chunks, S2_BesideManyLanesPromptsAreReadAsFastAsBesideOne) {
+  auto settings = machine(40);
+  settings.endless = true;
+  settings.cells = 100'000;
+  Simulation simulation(settings);
+  for (int i = 0; i < 39; ++i) {
+    auto job = simulation.job(std::to_string(i));
+    job->max_tokens = 1000;
+    simulation.submit(std::move(job));
+    simulation.run(1);
+  }
+  auto job = simulation.job(std::string(4000, 'p'));
+  job->max_tokens = 1;
+  const auto reading = simulation.submit(std::move(job));
+  simulation.run_until([&] { return reading->end.has_value(); });
+  EXPECT_LT(simulation.batches(), 39U + 100U) << "250 chunks of 16 tokens";
+}
+
 TEST(Chunks, L9_ProgressGrowsWithinABatch) {
   Simulation simulation(machine(1));
   std::uint64_t before = 0;
