@@ -267,6 +267,12 @@ double LaneSet::fill_generating(std::vector<BatchItem>& batch, std::size_t room,
     return 0;
   }
   const auto whole = draft_speed_.chunk(most);
+  // What there is to share is not always the same lanes'.
+  if (!generating_.empty()) {
+    const auto first = turns_++ % generating_.size();
+    std::rotate(generating_.begin(), generating_.begin() + static_cast<std::ptrdiff_t>(first),
+                generating_.end());
+  }
   DraftLimits limits;
   limits.read = reading_.empty() ? whole : (whole + 1) / 2;
   limits.proposals = room - std::min(room, generating_.size());

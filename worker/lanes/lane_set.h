@@ -85,6 +85,7 @@ class LaneSet {
   std::vector<Leader> leaders_;  // one per lane
   std::uint64_t begun_ = 0;      // jobs so far
   std::size_t growth_ = 1;       // cells that an answer without max_tokens begins with and grows by
+  std::uint64_t turns_ = 0;      // of the lanes that draft
   PromptSpeed draft_speed_;      // at which the draft model reads
   // Scratch.
   std::vector<Lane*> generating_;

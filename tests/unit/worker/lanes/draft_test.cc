@@ -123,6 +123,27 @@ TEST(Drafts, OneThatNeverHasAGuessFades) {
   EXPECT_LT(asked, 15);
 }
 
+TEST(Drafts, EveryLaneHasItsTurnWhereThereIsRoomForFew) {
+  auto settings = machine(100);
+  settings.sequences = 6;
+  settings.window = 1024;
+  settings.cells = 8192;
+  settings.batch = 10;  // a token of each, and four proposals
+  settings.endless = true;
+  Simulation simulation(settings);
+  std::vector<std::shared_ptr<Simulation::Sink>> sinks;
+  for (int i = 0; i < 6; ++i) {
+    auto job = simulation.job(std::to_string(i));
+    job->max_tokens = 300;
+    sinks.push_back(simulation.submit(std::move(job)));
+  }
+  simulation.run();
+  for (const auto& sink : sinks) {
+    ASSERT_NE(sink->result(), nullptr);
+    EXPECT_GT(sink->result()->accepted_tokens, 50U);
+  }
+}
+
 // The draft model reads 1000 tokens per second, the model much faster.
 FakeSettings slow_draft(std::uint32_t sequences) {
   auto settings = machine(100);
