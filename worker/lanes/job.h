@@ -67,7 +67,11 @@ class JobSink {
 struct Job {
   std::vector<TokenId> prompt;       // 1 to window - 1 tokens, all of the vocabulary
   std::unique_ptr<Sampler> sampler;  // made with the job's settings; never null
-  std::uint32_t max_tokens = std::numeric_limits<std::uint32_t>::max();
+  static constexpr auto kNoLimit = std::numeric_limits<std::uint32_t>::max();
+  // Whether it says how long the answer may be; else only the window ends it.
+  [[nodiscard]] bool limited() const { return max_tokens != kNoLimit; }
+
+  std::uint32_t max_tokens = kNoLimit;
   std::vector<std::string> stop;  // none empty
   // Control tokens whose text belongs to the answer: whoever reads it needs them.
   std::vector<TokenId> shown_controls;

@@ -53,6 +53,8 @@ class Lane {
   // Cells that are its own while it is busy and not parked; at most a window.
   [[nodiscard]] std::size_t reserved() const { return reserved_; }
   [[nodiscard]] bool parked() const { return parked_; }
+  // Whether it may come to need more cells than it began with.
+  [[nodiscard]] bool grows() const { return busy() && !job_->limited(); }
   // Whether the draft model has more to read of its text than the latest tokens.
   [[nodiscard]] bool draft_behind() const { return draft_behind_; }
   // When its job began, among all jobs: the youngest has the highest.

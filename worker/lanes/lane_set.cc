@@ -1,7 +1,7 @@
 #include "worker/lanes/lane_set.h"
 
 #include <algorithm>
-#include <limits>
+#include <iterator>
 #include <utility>
 
 namespace berth::worker {
@@ -51,8 +51,7 @@ std::size_t LaneSet::free_cells() const {
 }
 
 std::size_t LaneSet::cells_for(const Job& job) const {
-  const bool open_end = job.max_tokens == std::numeric_limits<std::uint32_t>::max();
-  const std::size_t answer = open_end ? growth_ : job.max_tokens;
+  const std::size_t answer = job.limited() ? job.max_tokens : growth_;
   return std::min(job.prompt.size() + answer, static_cast<std::size_t>(engine_->facts().window));
 }
 
@@ -143,13 +142,19 @@ bool LaneSet::follows(Lane& lane) {
 
 // --- cells
 
-Lane* LaneSet::youngest_running() {
-  Lane* youngest = nullptr;
+// Who has only what was promised at the beginning is parked last, where the oldest takes all the
+// rest. The oldest goes on in any case, so that somebody always comes to an end.
+Lane* LaneSet::next_to_park() {
+  std::vector<Lane*> running;
   for (auto& lane : lanes_) {
-    if (!lane.busy() || lane.parked()) continue;
-    if (youngest == nullptr || lane.order() > youngest->order()) youngest = &lane;
+    if (lane.busy() && !lane.parked()) running.push_back(&lane);
   }
-  return youngest;
+  const auto older = [](const Lane* a, const Lane* b) { return a->order() < b->order(); };
+  std::sort(running.begin(), running.end(), older);
+  if (running.size() < 2) return nullptr;
+  const auto growing = std::find_if(running.rbegin(), std::prev(running.rend()),
+                                    [](const Lane* lane) { return lane->grows(); });
+  return growing != std::prev(running.rend()) ? *growing : running.back();
 }
 
 Lane* LaneSet::oldest_parked() {
@@ -168,7 +173,11 @@ void LaneSet::balance(std::span<const Job* const> waiting) {
     if (!lane.parked()) grew = lane.grow(growth_) || grew;
   }
   // One lane alone never needs more than a window, and the pool has at least one.
-  while (grew && reserved() > cells) youngest_running()->park();
+  while (grew && reserved() > cells) {
+    auto* const lane = next_to_park();
+    if (lane == nullptr) break;
+    lane->park();
+  }
   for (auto* lane = oldest_parked(); lane != nullptr; lane = oldest_parked()) {
     if (reserved() + lane->reserved() > cells) break;
     lane->unpark();

@@ -16,9 +16,9 @@ namespace berth::worker {
 
 // All lanes and the pool of cells that they share (M4). A job begins when the cells that it will
 // need are not reserved by others: its prompt and max_tokens, or without max_tokens a share that
-// grows with the answer. When growing lanes need more than there is, the youngest is parked until
-// there is room; no answer is ever cut for want of cells. What idle lanes hold is given up when it
-// is needed.
+// grows with the answer. When growing lanes need more than there is, the youngest of them is parked
+// until there is room, never the oldest of all lanes; no answer is ever cut for want of cells. What
+// idle lanes hold is given up when it is needed.
 //
 // Where cells can be shared, a job takes over what any lane of its scope holds of its prompt, busy
 // or idle, and waits for a prefix that another job is just reading instead of reading it as well.
@@ -76,9 +76,9 @@ class LaneSet {
   double fill_generating(std::vector<BatchItem>& batch, std::size_t room,
                          const std::function<SteadyTime()>& now);
   [[nodiscard]] std::size_t reserved() const;  // by lanes that are busy and not parked
-  // Of the busy lanes; null where there is none.
-  Lane* youngest_running();
-  Lane* oldest_parked();
+  // The youngest of those that grow, never the oldest of all; null where there is only one.
+  Lane* next_to_park();
+  Lane* oldest_parked();  // null where there is none
 
   Engine* engine_ = nullptr;
   std::vector<Lane> lanes_;

@@ -216,5 +216,30 @@ TEST(Prefixes, AParkedLaneTellsTheTruth) {
   }
 }
 
+// Who says how much it needs has it until its end, however young; the oldest is never parked.
+TEST(Parking, M4_TheYoungestOfThoseThatGrowIsParked) {
+  FakeSettings settings;
+  settings.sequences = 3;
+  settings.window = 120;
+  settings.cells = 240;
+  settings.endless = true;
+  Simulation simulation(settings);
+  const auto oldest = simulation.submit("oldest");
+  const auto grows = simulation.submit("grows");
+  auto job = simulation.job("promised");
+  job->max_tokens = 90;
+  const auto promised = simulation.submit(std::move(job));
+  simulation.run();
+  const auto length = [](const auto& sink) {
+    return sink->result() == nullptr ? 0 : sink->text.size();
+  };
+  EXPECT_EQ(length(oldest), 114U);
+  EXPECT_EQ(length(grows), 115U);
+  EXPECT_EQ(length(promised), 90U);
+  EXPECT_LT(promised->ended_in_batch, 95U) << "it was parked";
+  EXPECT_LT(oldest->ended_in_batch, 120U) << "it was parked";
+  EXPECT_GT(grows->ended_in_batch, 120U) << "somebody has to wait";
+}
+
 }  // namespace
 }  // namespace berth::worker
