@@ -1,18 +1,6 @@
 #include "worker/lanes/job.h"
 
 namespace berth::worker {
-namespace {
-
-template <typename End>
-std::optional<End> early_end(bool cancelled, const std::optional<SteadyTime>& deadline,
-                             SteadyTime now) {
-  if (cancelled) return JobCancelled{};
-  if (!deadline || now < *deadline) return std::nullopt;
-  return Error(Reason::kDeadline, "The request's deadline passed before its answer was complete.");
-}
-
-}  // namespace
-
 std::optional<JobEnd> reason_to_end(const JobSink& sink, const std::optional<SteadyTime>& deadline,
                                     SteadyTime now) {
   return early_end<JobEnd>(sink.cancelled(), deadline, now);

@@ -116,6 +116,15 @@ struct EmbedJob {
 
 // What ends a request whatever it is doing: that nobody wants it any more, or its deadline (none
 // where it has none).
+// For who has no sink; `End` is JobEnd or EmbedEnd.
+template <typename End>
+[[nodiscard]] std::optional<End> early_end(bool cancelled,
+                                           const std::optional<SteadyTime>& deadline,
+                                           SteadyTime now) {
+  if (cancelled) return JobCancelled{};
+  if (!deadline || now < *deadline) return std::nullopt;
+  return Error(Reason::kDeadline, "The request's deadline passed before its answer was complete.");
+}
 std::optional<JobEnd> reason_to_end(const JobSink& sink, const std::optional<SteadyTime>& deadline,
                                     SteadyTime now);
 std::optional<EmbedEnd> reason_to_end(const EmbedJob& job, SteadyTime now);

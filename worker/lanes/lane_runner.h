@@ -47,7 +47,7 @@ class LaneObserver {
 // The one thread that owns the context (S1): takes jobs from a bounded queue in their order, puts
 // them on lanes and computes their batches until it is stopped. How lanes share cells and batches
 // is LaneSet's affair. A model that is served for embeddings takes embedding jobs only, all others
-// take none.
+// take generations only.
 //
 // submit(), submit_embed(), wake(), drain(), set_threads(), stop(), activity() and progress() may
 // be called from any thread at any time; run(), or open() and turn(), are the context thread.
