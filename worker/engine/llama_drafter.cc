@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "worker/engine/best_logit.h"
+#include "worker/engine/llama_kind.h"
 #include "worker/engine/log_sum_exp.h"
 
 namespace berth::worker {
@@ -68,6 +69,12 @@ std::unique_ptr<LlamaDrafter> LlamaDrafter::make(ModelPointer model, const Engin
   parameters.n_batch = sizes.batch;
   parameters.n_ubatch = std::min(sizes.batch, kMicroBatch);
   parameters.n_outputs_max = settings.sequences;
+  // Past the end of a table of positions libllama would abort the process.
+  const auto kind = kind_of(drafter->model_.get(), EngineSettings{});
+  if (kind && kind->fixed_window) {
+    const auto trained = std::max(1, llama_model_n_ctx_train(drafter->model_.get()));
+    drafter->sizes_.window = std::min(sizes.window, static_cast<std::uint32_t>(trained));
+  }
   drafter->context_.reset(llama_init_from_model(drafter->model_.get(), parameters));
   return drafter->context_ ? std::move(drafter) : nullptr;
 }

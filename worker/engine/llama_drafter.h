@@ -43,7 +43,8 @@ class LlamaDrafter {
   static std::unique_ptr<LlamaDrafter> make(ModelPointer model, const EngineSettings& settings,
                                             const Sizes& sizes, AbortCheck& abort_check);
 
-  // As Engine::draft(). Where something fails nothing more is proposed, and the sequence holds what
+  // As Engine::draft(); beyond what it was trained for a model with a table of positions proposes
+  // nothing. Where something fails nothing more is proposed, and the sequence holds what
   // it held before the batch that failed.
   DraftStep draft(SequenceId sequence, std::span<const TokenId> tokens, DraftLimits limits,
                   std::vector<TokenId>& out);

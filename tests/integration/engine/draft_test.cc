@@ -27,6 +27,46 @@ void write_sure_model(const ModelOptions& options, const std::string& path) {
   ASSERT_TRUE(model->write(path));
 }
 
+// A gpt2 with the vocabulary of random_file(), trained for `context` tokens.
+void write_position_table_model(std::uint32_t context, const std::string& path) {
+  ModelOptions options;
+  options.architecture = "gpt2";
+  options.layers = 1;
+  options.kv_heads = options.heads;
+  options.context = context;
+  auto model = test_models::make_model(options);
+  ASSERT_TRUE(model) << model.error().message;
+  for (const auto& name : model->tensor_names()) {
+    if (name != "token_embd.weight") model->remove_tensor(name);
+  }
+  const auto add = [&](const std::string& name, std::vector<std::uint64_t> shape) {
+    const bool norm = name.find("norm.weight") != std::string::npos;
+    model->add_tensor(name, test_models::TensorType::kF32, std::move(shape),
+                      [norm](std::vector<float>& values, std::uint64_t row) {
+                        for (std::size_t i = 0; i < values.size(); ++i) {
+                          values[i] = norm ? 20.0F : static_cast<float>((row * 7 + i) % 5) / 100;
+                        }
+                      });
+  };
+  const std::uint64_t width = options.embedding;
+  const std::uint64_t inner = options.feed_forward;
+  add("position_embd.weight", {width, context});
+  for (const std::string name : {"output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"}) {
+    add(name + ".weight", {width});
+    add(name + ".bias", {width});
+  }
+  const auto add_matrix = [&](const std::string& name, std::uint64_t columns, std::uint64_t rows) {
+    add("blk.0." + name + ".weight", {columns, rows});
+    add("blk.0." + name + ".bias", {rows});
+  };
+  add_matrix("attn_qkv", width, 3 * width);
+  add_matrix("attn_output", width, width);
+  add_matrix("ffn_up", width, inner);
+  add_matrix("ffn_down", inner, width);
+  model->set_f32("gpt2.attention.layer_norm_epsilon", 1e-5F);
+  ASSERT_TRUE(model->write(path));
+}
+
 // A model and a draft model for it.
 EngineSettings pair_of_models() {
   EngineSettings settings;
@@ -239,6 +279,23 @@ TEST(Draft, AnAbortedDraftTakesNothingFromOthers) {
   give_up = false;
   EXPECT_EQ(engine->draft(0, some_tokens(100), {kAll, 1}, draft).read, 1U);
   EXPECT_EQ(engine->draft(1, some_tokens(100), {kAll, 1}, draft).read, 40U) << "nor of its own";
+}
+
+TEST(Draft, ProposesNothingPastTheEndOfItsTableOfPositions) {
+  EngineSettings settings;
+  settings.model_path = random_file({});
+  settings.draft_path = scratch_file("positions.gguf");
+  write_position_table_model(64, settings.draft_path);
+  settings.context = 512;
+  const auto engine = load_well(settings);
+  EXPECT_EQ(engine->facts().window, 512U);
+  std::vector<TokenId> draft;
+  for (const std::size_t length : {60U, 63U, 64U, 65U, 100U, 400U}) {
+    draft.clear();
+    const auto step = engine->draft(0, some_tokens(length), {kAll, 8}, draft);
+    EXPECT_TRUE(step.caught_up);
+    EXPECT_LE(draft.size(), 64 - std::min<std::size_t>(64, length)) << length;
+  }
 }
 
 TEST(Draft, AbortedDraftsProposeNothingAndHarmNothing) {

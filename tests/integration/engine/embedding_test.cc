@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/integration/engine/loading.h"
 #include "tests/models/adapter.h"
@@ -142,6 +143,30 @@ TEST(Embedding, RefusesWhatIsNoBatch) {
   EXPECT_EQ(generator->facts().purpose, Purpose::kGenerate);
   EXPECT_EQ(generator->facts().embedding_size, 0U);
   EXPECT_THAT(refusal(*generator, {some_tokens(2)}), HasSubstr("not served"));
+}
+
+TEST(Embedding, WhatIsNotFiniteIsEmptyAndHarmsNobodyLater) {
+  constexpr TokenId kPoison = 200;
+  auto sick = test_models::make_model(model("bert"));
+  ASSERT_TRUE(sick) << sick.error().message;
+  const auto width = model("bert").embedding;
+  sick->remove_tensor("token_embd.weight");
+  sick->add_tensor("token_embd.weight", test_models::TensorType::kF32,
+                   {width, model("bert").vocabulary},
+                   [](std::vector<float>& values, std::uint64_t row) {
+                     for (std::size_t i = 0; i < values.size(); ++i) {
+                       values[i] = row == kPoison ? std::numeric_limits<float>::quiet_NaN()
+                                                  : static_cast<float>((row * 31 + i * 7) % 17) - 8;
+                     }
+                   });
+  const auto path = scratch_file("sick.gguf");
+  ASSERT_TRUE(sick->write(path));
+  const auto engine = load_well({.model_path = path, .sequences = 2});
+  const auto healthy = embed(*engine, {some_tokens(20)});
+  EXPECT_FALSE(healthy[0].empty());
+  const auto both = embed(*engine, {some_tokens(20), {1, kPoison, 2}});
+  EXPECT_TRUE(both[1].empty());
+  EXPECT_EQ(embed(*engine, {some_tokens(20)}), healthy);
 }
 
 TEST(Embedding, CanBeGivenUp) {
