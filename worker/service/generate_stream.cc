@@ -13,18 +13,20 @@ namespace berth::worker {
 
 GenerateStream::GenerateStream(grpc::CallbackServerContext& context,
                                const v1::GenerateRequest& request, std::string instance_id,
-                               Handlers handlers)
+                               Pauses& pauses, Handlers handlers)
     : context_(context),
       request_(request),
       instance_id_(std::move(instance_id)),
+      pauses_(pauses),
       handlers_(std::move(handlers)),
       arrived_(steady_now()) {}
 
 std::shared_ptr<GenerateStream> GenerateStream::create(grpc::CallbackServerContext& context,
                                                        const v1::GenerateRequest& request,
-                                                       std::string instance_id, Handlers handlers) {
+                                                       std::string instance_id, Pauses& pauses,
+                                                       Handlers handlers) {
   std::shared_ptr<GenerateStream> stream(
-      new GenerateStream(context, request, std::move(instance_id), std::move(handlers)));
+      new GenerateStream(context, request, std::move(instance_id), pauses, std::move(handlers)));
   stream->self_ = stream;
   return stream;
 }
@@ -58,10 +60,25 @@ void GenerateStream::on_end(JobEnd end) {
   const std::lock_guard lock(mutex_);
   end_ = std::make_unique<JobEnd>(std::move(end));
   send_next();
+  update_room();
+}
+
+bool GenerateStream::has_room() const {
+  if (room_.load(std::memory_order_relaxed)) return true;
+  pauses_.passed.fetch_add(1, std::memory_order_relaxed);
+  return false;
 }
 
 void GenerateStream::update_room() {
   room_.store(pending_.has_room(), std::memory_order_relaxed);
+  const bool paused = !pending_.has_room() && end_ == nullptr && !cancelled_;
+  if (paused == paused_) return;
+  paused_ = paused;
+  if (paused) {
+    ++pauses_.streams;
+  } else {
+    --pauses_.streams;
+  }
 }
 
 void GenerateStream::send_next() {
@@ -141,6 +158,7 @@ void GenerateStream::OnCancel() {
     const std::lock_guard lock(mutex_);
     cancelled_ = true;
     send_next();
+    update_room();
   }
   handlers_.on_change();
 }

@@ -13,6 +13,7 @@
 #include "berth/v1/inference.pb.h"
 #include "worker/lanes/job.h"
 #include "worker/service/answer_sink.h"
+#include "worker/service/pauses.h"
 #include "worker/service/pending_call.h"
 #include "worker/service/piece_buffer.h"
 
@@ -39,10 +40,11 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
     // The call is over and its last word sent.
     std::function<void()> on_done;
   };
-  // gRPC's threads call the handlers.
+  // gRPC's threads call the handlers. `pauses` outlives the stream and its job.
   static std::shared_ptr<GenerateStream> create(grpc::CallbackServerContext& context,
                                                 const v1::GenerateRequest& request,
-                                                std::string instance_id, Handlers handlers);
+                                                std::string instance_id, Pauses& pauses,
+                                                Handlers handlers);
 
   // Valid until on_end().
   [[nodiscard]] const v1::GenerateRequest& request() const { return request_; }
@@ -54,7 +56,7 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
   void on_prefill(std::uint32_t done, std::uint32_t total) override;
   void on_piece(v1::Token& piece) override;
   void on_end(JobEnd end) override;
-  [[nodiscard]] bool has_room() const override { return room_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool has_room() const override;
   [[nodiscard]] bool cancelled() const override {
     return cancelled_.load(std::memory_order_relaxed);
   }
@@ -65,7 +67,7 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
 
  private:
   GenerateStream(grpc::CallbackServerContext& context, const v1::GenerateRequest& request,
-                 std::string instance_id, Handlers handlers);
+                 std::string instance_id, Pauses& pauses, Handlers handlers);
 
   // All with the lock held.
   void send_next();
@@ -76,6 +78,7 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
   grpc::CallbackServerContext& context_;
   const v1::GenerateRequest& request_;
   const std::string instance_id_;
+  Pauses& pauses_;
   const Handlers handlers_;
   const SteadyTime arrived_;
   std::shared_ptr<GenerateStream> self_;  // until OnDone
@@ -86,6 +89,7 @@ class GenerateStream final : public grpc::ServerWriteReactor<v1::GenerateEvent>,
   v1::GenerateEvent wire_;  // being sent
   bool writing_ = false;
   bool finished_ = false;
+  bool paused_ = false;  // counted in pauses_
   bool has_prefill_ = false;
   v1::Prefill prefill_;  // the latest, not sent yet
   PieceBuffer pending_;  // not sent yet

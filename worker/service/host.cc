@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -128,6 +129,9 @@ int Host::run() {
     }
     if (steady_now() >= next_beat) {
       next_beat = steady_now() + kHeartbeat;
+      // Where all wait for their clients, the context thread has nothing to do but to say that it
+      // lives: with the next beat.
+      if (service_->pauses().streams > 0) runner_.wake();
       if (working) beat();
     }
   }
@@ -285,9 +289,12 @@ void Host::on_drained() {
 void Host::beat() {
   const auto activity = runner_.activity();
   v1::Heartbeat heartbeat;
-  heartbeat.set_progress(runner_.progress());
+  const auto& pauses = service_->pauses();
+  heartbeat.set_progress(runner_.progress() + pauses.passed.load());
   heartbeat.set_active(activity.active);
   heartbeat.set_waiting(activity.waiting);
+  // Never more than were active a moment ago.
+  heartbeat.set_paused(std::min(pauses.streams.load(), activity.active));
   hub_.tell_heartbeat(heartbeat);
 }
 

@@ -34,7 +34,7 @@ grpc::ServerWriteReactor<v1::GenerateEvent>* WorkerService::Generate(
     grpc::CallbackServerContext* context, const v1::GenerateRequest* request) {
   ++open_calls_;
   const auto stream = GenerateStream::create(
-      *context, *request, hub_.instance_id(),
+      *context, *request, hub_.instance_id(), pauses_,
       {.on_change = [this] { on_change(); }, .on_done = [this] { --open_calls_; }});
   begin(stream);
   return stream.get();

@@ -6,6 +6,7 @@
 #include "berth/v1/worker.grpc.pb.h"
 #include "worker/lanes/lane_runner.h"
 #include "worker/service/control_hub.h"
+#include "worker/service/pauses.h"
 #include "worker/service/preparer.h"
 #include "worker/service/unary_call.h"
 
@@ -19,6 +20,8 @@ class WorkerService final : public v1::Worker::CallbackService {
 
   // Calls, besides Control's, whose last word is not sent yet. Any thread.
   [[nodiscard]] int open_calls() const { return open_calls_.load(); }
+  // Any thread.
+  [[nodiscard]] const Pauses& pauses() const { return pauses_; }
 
   grpc::ServerBidiReactor<v1::ControlRequest, v1::ControlEvent>* Control(
       grpc::CallbackServerContext* context) override;
@@ -49,6 +52,7 @@ class WorkerService final : public v1::Worker::CallbackService {
   Preparer& preparer_;
   LaneRunner& runner_;
   std::atomic<int> open_calls_{0};
+  Pauses pauses_;
 };
 
 }  // namespace berth::worker
