@@ -196,9 +196,13 @@ tl::expected<std::unique_ptr<Engine>, LoadFailure> Loader::complete(LlamaEngine*
                                                                     ModelPointer draft) {
   observer_.on_vocabulary(*engine);
   observer_.on_progress(LoadProgress{"context"});
-  if (!engine->make_context(settings_) || !engine->put_on(std::move(adapters))) {
+  if (!engine->make_context(settings_)) {
     return Failed(
         log_.failure(settings_.model_path, "libllama did not say why there is no context"));
+  }
+  if (!engine->put_on(std::move(adapters))) {
+    return Failed(log_.failure(settings_.model_path,
+                               "libllama did not say why the adapters cannot be put on"));
   }
   if (observer_.cancelled()) return cancelled_load();
   auto memory = log_.memory();
