@@ -1,16 +1,23 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/fd.h"
 #include "tests/integration/worker/worker_process.h"
 #include "tests/models/broken_models.h"
 
@@ -123,27 +130,63 @@ TEST_F(Load, FailureEndsTheProcessAlsoWithoutASupervisor) {
   EXPECT_THAT(worker.log(), HasSubstr("No such file"));
 }
 
-// Exit status and output of a one-shot use.
-std::pair<int, std::string> run(const std::string& arguments) {
-  FILE* const pipe = ::popen((BERTH_WORKER " " + arguments + " 2>&1").c_str(), "re");
+// Exit status and output of a one-shot use; -1: it was ended by a signal, or did not end in time.
+std::pair<int, std::string> run(std::vector<std::string> arguments, bool with_errors = true) {
+  arguments.insert(arguments.begin(), BERTH_WORKER);
+  std::vector<char*> argv;
+  for (auto& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  std::array<int, 2> ends{-1, -1};
+  EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const UniqueFd ours(ends[0]);
+  UniqueFd theirs(ends[1]);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDOUT_FILENO);
+  if (with_errors) ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDERR_FILENO);
+  pid_t pid = -1;
+  const int problem = ::posix_spawn(&pid, BERTH_WORKER, &actions, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  EXPECT_EQ(problem, 0);
+  if (problem != 0) return {-1, ""};
+  theirs.reset();
+
+  // Whether there is something to read, or the end; else it is ended.
+  const auto bound = std::chrono::steady_clock::now() + kPatience;
+  const auto wait_for = [&](int fd) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(bound - std::chrono::steady_clock::now());
+    pollfd waited{fd, POLLIN, 0};
+    if (left.count() > 0 && ::poll(&waited, 1, static_cast<int>(left.count())) == 1) return true;
+    ADD_FAILURE() << "it does not end";
+    ::kill(pid, SIGKILL);
+    return false;
+  };
   std::string output;
   std::array<char, 4096> bytes{};
-  while (const auto size = std::fread(bytes.data(), 1, bytes.size(), pipe)) {
-    output.append(bytes.data(), size);
+  while (wait_for(ours.get())) {
+    const auto size = ::read(ours.get(), bytes.data(), bytes.size());
+    if (size <= 0) break;
+    output.append(bytes.data(), static_cast<std::size_t>(size));
   }
-  const int status = ::pclose(pipe);
+  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  wait_for(pidfd.get());
+  int status = 0;
+  ::waitpid(pid, &status, 0);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
 }
 
 TEST(OneShot, Uses) {
-  const auto version = run("--version");
+  const auto version = run({"--version"});
   EXPECT_EQ(version.first, 0);
   EXPECT_THAT(version.second, HasSubstr("llama.cpp"));
-  const auto devices = run("--devices 2>/dev/null");
+  const auto devices = run({"--devices"}, false);
   EXPECT_EQ(devices.first, 0);
   EXPECT_THAT(devices.second, HasSubstr("\"type\":\"cpu\""));
-  EXPECT_EQ(run("--help").first, 0);
-  EXPECT_EQ(run("").first, 2);
+  EXPECT_EQ(run({"--help"}).first, 0);
+  EXPECT_EQ(run({}).first, 2);
 }
 
 }  // namespace
