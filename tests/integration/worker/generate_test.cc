@@ -129,7 +129,7 @@ TEST_F(Generate, TokensArePromptsToo) {
   EXPECT_EQ(outcome.done->usage().prompt_tokens(), 2U);
 }
 
-TEST_F(Generate, EmptyPromptBeginsWithBos) {
+TEST_F(Generate, T80_EmptyPromptBeginsWithBos) {
   auto request = greedy_prompt("");
   request.set_max_tokens(1);
   const auto outcome = worker_->generate(request);
@@ -137,7 +137,7 @@ TEST_F(Generate, EmptyPromptBeginsWithBos) {
   EXPECT_EQ(outcome.done->usage().prompt_tokens(), 1U);
 }
 
-TEST_F(Generate, SpecialTokensInTextAreTokens) {
+TEST_F(Generate, T80_SpecialTokensInTextAreTokens) {
   auto request = greedy_prompt("<s><|im_start|>");
   request.set_max_tokens(1);
   const auto outcome = worker_->generate(request);
@@ -214,6 +214,55 @@ TEST_F(Generate, CancelInTheMiddleLeavesTheNextRequestRight) {
   }
 }
 
+// Whatever requests ask, they are served by the instance that is there.
+TEST(Requests, T45_OptionsNeverChangeTheInstance) {
+  WorkerProcess worker({tinychat(), {"--context", "1024", "--sequences", "2"}});
+  const auto event = worker.wait_loaded();
+  ASSERT_TRUE(event && event->has_ready()) << worker.log();
+  const auto window = [&worker] {
+    v1::TokenizeRequest request;
+    request.set_text("x");
+    v1::CountTokensResponse response;
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    EXPECT_TRUE(worker.stub().CountTokens(&context, request, &response).ok());
+    return response.window();
+  };
+  const auto before = worker.generate(greedy_chat("Who are you?"));
+
+  std::vector<v1::GenerateRequest> requests(6, greedy_chat("Who are you?"));
+  for (auto& request : requests) request.set_max_tokens(24);
+  auto& hot = *requests[0].mutable_sampling();
+  hot.set_temperature(1.5F);
+  hot.set_top_k(3);
+  hot.set_top_p(0.9F);
+  hot.set_seed(11);
+  requests[1].mutable_format()->set_json_object(true);
+  requests[2].mutable_format()->set_json_schema(R"({"type":"integer"})");
+  requests[3].mutable_format()->set_grammar("root ::= \"yes\" | \"no\"");
+  requests[4].set_top_logprobs(20);
+  requests[5].set_max_tokens(100000);  // more than the window: up to its end
+  for (const auto& request : requests) {
+    const auto outcome = worker.generate(request);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status.error_message();
+    EXPECT_EQ(window(), 1024U);
+  }
+  const auto after = worker.generate(greedy_chat("Who are you?"));
+  EXPECT_EQ(after.text, before.text);
+
+  // Nothing was loaded again.
+  v1::ControlRequest drain;
+  drain.mutable_drain();
+  worker.send(drain);
+  bool drained = false;
+  while (!drained) {
+    const auto next = worker.next_event();
+    ASSERT_TRUE(next.has_value());
+    EXPECT_FALSE(next->has_ready() || next->has_progress() || next->has_load_failed());
+    drained = next->has_drained();
+  }
+}
+
 // --- workers of other kinds
 
 class OtherModels : public testing::Test {
@@ -282,6 +331,30 @@ TEST_F(OtherModels, FillsTheWindowAndSaysSo) {
   EXPECT_EQ(outcome.done->finish_reason(), "length");
   EXPECT_EQ(outcome.done->usage().prompt_tokens() + outcome.done->usage().completion_tokens(),
             100U);
+}
+
+// Slow enough that what is left of the prompt takes far longer than a cancel needs to arrive.
+TEST_F(OtherModels, T31_CancelInALongPrefillFreesTheLane) {
+  const auto path = random_model({.layers = 4, .embedding = 256, .feed_forward = 512});
+  WorkerProcess worker({path, {"--context", "8192", "--batch", "64"}});
+  const auto event = worker.wait_loaded();
+  ASSERT_TRUE(event && event->has_ready()) << worker.log();
+  v1::GenerateRequest request;
+  for (int i = 0; i < 5000; ++i) request.mutable_tokens()->add_ids(300 + i % 97);
+  request.mutable_sampling()->set_temperature(0);
+  request.set_max_tokens(1);
+
+  const auto cancelled = worker.generate(request, [](const auto& one, auto& context) {
+    EXPECT_FALSE(one.has_token());
+    if (one.has_prefill()) context.TryCancel();
+  });
+  EXPECT_EQ(cancelled.status.error_code(), grpc::StatusCode::CANCELLED);
+
+  // There is one lane only, and it was not read to its end for nobody.
+  const auto outcome = worker.generate(request);
+  ASSERT_TRUE(outcome.done.has_value()) << outcome.status.error_message();
+  EXPECT_EQ(outcome.done->usage().prompt_tokens(), 5000U);
+  EXPECT_LT(outcome.done->usage().cached_tokens(), 4999U);
 }
 
 TEST_F(OtherModels, OtherTokenizersAndTypesGenerate) {
