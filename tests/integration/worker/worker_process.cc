@@ -80,6 +80,16 @@ WorkerProcess::WorkerProcess(Setup setup) : setup_(std::move(setup)) {
 
 WorkerProcess::~WorkerProcess() {
   if (control_context_ != nullptr) control_context_->TryCancel();
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  // Leaks are looked for at an orderly end only; what was found is in the log.
+  if (pid_ > 0) {
+    signal(SIGTERM);
+    wait_exit();
+  }
+  if (setup_.log == directory_ + "/log" && log().find("Sanitizer") != std::string::npos) {
+    ADD_FAILURE() << log();
+  }
+#endif
   if (pid_ > 0) {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
