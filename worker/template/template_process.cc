@@ -99,6 +99,33 @@ class SpawnPlan {
   posix_spawnattr_t attributes_{};
 };
 
+// Killed processes of this thread that were not dead yet. Their numbers stay theirs until they are
+// reaped.
+class Undead {
+ public:
+  // A machine where so many cannot die has no use for one more.
+  static constexpr std::size_t kMost = 4;
+
+  void add(pid_t pid) { pids_.push_back(pid); }
+  // Reaps what is dead by now; how many are left.
+  std::size_t reap() {
+    std::erase_if(pids_, [](pid_t pid) {
+      siginfo_t info{};
+      const int waited = ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG);
+      return waited == 0 ? info.si_pid != 0 : errno == ECHILD;
+    });
+    return pids_.size();
+  }
+
+ private:
+  std::vector<pid_t> pids_;
+};
+
+Undead& undead() {
+  thread_local Undead of_this_thread;
+  return of_this_thread;
+}
+
 tl::unexpected<Error> cannot_start(const std::string& program, const std::string& why) {
   return fail(Reason::kInternal, "The program that renders chat templates cannot be started: " +
                                      program + ": " + why + ". Install it beside berth-worker.");
@@ -107,6 +134,9 @@ tl::unexpected<Error> cannot_start(const std::string& program, const std::string
 }  // namespace
 
 Result<TemplateProcess> TemplateProcess::start(const std::string& program) {
+  if (const auto left = undead().reap(); left >= Undead::kMost) {
+    return cannot_start(program, std::to_string(left) + " of them were killed and do not die");
+  }
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return cannot_start(program, "socketpair: " + errno_text(errno));
@@ -293,9 +323,8 @@ void TemplateProcess::end() {
   ::kill(pid_, SIGKILL);
   pollfd process{pidfd_.get(), POLLIN, 0};
   if (pidfd_) ::poll(&process, 1, static_cast<int>(kEndBound.count()));
-  siginfo_t info{};
-  ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG);
-  pid_ = -1;
+  undead().add(std::exchange(pid_, -1));
+  undead().reap();
   pidfd_.reset();
 }
 

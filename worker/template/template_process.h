@@ -35,7 +35,8 @@ class TemplateProcess {
   using Abandoned = std::function<bool()>;
 
   // Returns once the program runs; takes about a millisecond.
-  // Errors: kInternal, names the program and what the kernel said.
+  // Errors: kInternal, names the program and what the kernel said, or how many that were killed
+  // before do not die.
   static Result<TemplateProcess> start(const std::string& program);
 
   TemplateProcess(TemplateProcess&& other) noexcept { *this = std::move(other); }
@@ -58,7 +59,8 @@ class TemplateProcess {
   // failed may be made again.
   [[nodiscard]] bool retired() const { return retired_; }
 
-  // Kills it, where it still runs. Takes at most a second.
+  // Kills it, where it still runs. Takes at most a second; one that is not dead then (the kernel
+  // may hold it that long) is kept in mind, and reaped by the thread's next start().
   void end();
 
  private:
