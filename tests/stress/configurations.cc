@@ -74,7 +74,7 @@ std::vector<Canary> word_questions() {
 
 Result<Configuration> tinychat(const std::string& sequences, const std::string& context,
                                const std::string& chat_template_path) {
-  auto canaries = tinychat_questions(std::stoll(context) / (sequences == "16" ? 2 : 1));
+  auto canaries = tinychat_questions(std::stoll(context) / 2);
   if (!canaries) return fail(canaries.error());
   Configuration made{"tinychat-" + sequences,
                      BERTH_MODELS "/tinychat.gguf",
@@ -87,10 +87,11 @@ Result<Configuration> tinychat(const std::string& sequences, const std::string& 
 }
 
 // What a model with random weights says is the same in batches of any shape only so.
-std::vector<std::string> exact_arguments(const std::string& template_name) {
-  return {"--context",         "768", "--sequences",     "4",
-          "--threads",         "2",   "--kv-type",       "f32",
-          "--flash-attention", "off", "--chat-template", chat_template(template_name)};
+std::vector<std::string> exact_arguments(const std::string& template_name,
+                                         const std::string& threads = "1") {
+  return {"--context",         "768",   "--sequences",     "4",
+          "--threads",         threads, "--kv-type",       "f32",
+          "--flash-attention", "off",   "--chat-template", chat_template(template_name)};
 }
 
 ModelOptions random_options(const std::string& architecture) {
@@ -102,11 +103,12 @@ ModelOptions random_options(const std::string& architecture) {
 }
 
 Result<Configuration> random_model(const std::string& directory, const std::string& architecture,
-                                   const std::string& template_name) {
+                                   const std::string& template_name,
+                                   const std::string& threads = "1") {
   const auto files = test_models::write_model(random_options(architecture),
                                               directory + "/" + architecture + ".gguf");
   if (!files) return fail(files.error());
-  return Configuration{architecture, files->front(), exact_arguments(template_name),
+  return Configuration{architecture, files->front(), exact_arguments(template_name, threads),
                        word_questions()};
 }
 
@@ -147,8 +149,8 @@ Result<std::vector<Configuration>> all_configurations(const std::string& directo
   };
   for (auto added :
        {add(tinychat("1", "1024", "")), add(tinychat("4", "2048", chat_template("hermes_tools"))),
-        add(tinychat("16", "4096", chat_template("qwen3"))),
-        add(random_model(directory, "mamba", "deepseek_r1")),
+        add(tinychat("16", "2048", chat_template("qwen3"))),
+        add(random_model(directory, "mamba", "deepseek_r1", "2")),
         add(random_model(directory, "gemma3", "llama31_tools")), add(draft_with_adapter(directory)),
         add(encoder(directory)), add(random_model(directory, "mixtral", "mistral_v3_tools"))}) {
     if (!added) return fail(added.error());

@@ -79,7 +79,7 @@ void add_format(Random& random, const Target& target, v1::GenerateRequest& reque
 }
 
 void add_limit(Random& random, v1::GenerateRequest& request) {
-  switch (random.below(32)) {
+  switch (random.below(64)) {
     case 0:
       break;
     case 1:
@@ -94,6 +94,15 @@ void add_limit(Random& random, v1::GenerateRequest& request) {
     default:
       request.set_max_tokens(static_cast<std::uint32_t>(random.between(1, 80)));
   }
+}
+
+// So that an answer in a form is not only begun.
+void let_it_end(Random& random, v1::GenerateRequest& request) {
+  request.clear_stop();
+  request.set_max_tokens(static_cast<std::uint32_t>(random.between(200, 500)));
+  auto& sampling = *request.mutable_sampling();
+  sampling.clear_logit_bias();
+  sampling.clear_ignore_eos();
 }
 
 // Makes one thing wrong. Returns which.
@@ -142,6 +151,7 @@ GenerateCall random_generate(Random& random, const Target& target) {
   if (random.percent(25)) add_stops(random, request);
   const bool has_tools = request.has_chat() && !request.chat().tools_json().empty();
   if (random.percent(has_tools ? 5 : 30)) add_format(random, target, request);
+  if ((has_tools || request.has_format()) && random.percent(60)) let_it_end(random, request);
   if (random.percent(30)) {
     request.set_top_logprobs(static_cast<std::uint32_t>(random.below(21)));
   }

@@ -102,7 +102,7 @@ std::string random_text(Random& random, std::size_t bytes) {
 }
 
 std::string text_of_any_length(Random& random) {
-  constexpr std::size_t kUsual = 400;
+  constexpr std::size_t kUsual = 200;
   constexpr std::size_t kLong = std::size_t{100} << 10U;
   constexpr std::size_t kHuge = std::size_t{3} << 20U;
   const auto kind = random.below(200);
