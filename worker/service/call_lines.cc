@@ -12,13 +12,6 @@ namespace {
 // Deadlines further off than this are none.
 constexpr std::uint64_t kMaxDeadlineMs = std::uint64_t{1000} * 60 * 60 * 24 * 365;
 
-std::optional<JobEnd> end_of(const PendingCall& call, const std::optional<SteadyTime>& deadline,
-                             SteadyTime now) {
-  if (call.cancelled()) return JobCancelled{};
-  if (!deadline || now < *deadline) return std::nullopt;
-  return Error(Reason::kDeadline, "The request's deadline passed before its answer was complete.");
-}
-
 }  // namespace
 
 std::optional<SteadyTime> deadline_of(const PendingCall& call) {
@@ -60,7 +53,7 @@ void CallLines::sweep() {
 
 void CallLines::sweep_queue(Queue& queue, SteadyTime now, Ended& ended) {
   const auto ends = [&](const Waiting& waiting) {
-    auto end = end_of(*waiting.call, waiting.deadline, now);
+    auto end = early_end<JobEnd>(waiting.call->cancelled(), waiting.deadline, now);
     if (end) ended.emplace_back(waiting.call, std::move(*end));
     return end.has_value();
   };
