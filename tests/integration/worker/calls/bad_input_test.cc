@@ -118,7 +118,7 @@ TEST_F(BadInput, EveryTokenBanned) {
   EXPECT_TRUE(outcome.done.has_value() || outcome.error.has_value());
 }
 
-TEST_F(BadInput, EmptyPromptsAndPromptsOfControlTokensOnly) {
+TEST_F(BadInput, T80_EmptyPromptsAndPromptsOfControlTokensOnly) {
   for (const char* const text : {"", "<s>", "<|im_start|><|im_end|></s>", "<|im_end|>"}) {
     auto request = greedy_prompt(text);
     request.set_max_tokens(3);

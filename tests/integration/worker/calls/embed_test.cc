@@ -120,6 +120,15 @@ TEST_F(Embed, BadInputIsRefusedByName) {
   EXPECT_EQ(refused(tokens).param(), "inputs[0].tokens.ids[0]");
 }
 
+TEST_F(Embed, T80_NothingToEmbedIsRefusedAndTheNextCallIsAnswered) {
+  EXPECT_EQ(refused(v1::EmbedRequest()).param(), "inputs");
+  EXPECT_EQ(refused(texts({"a", ""})).param(), "inputs[1]");
+  v1::EmbedRequest tokenless;
+  tokenless.add_inputs()->mutable_tokens();
+  EXPECT_EQ(refused(tokenless).param(), "inputs[0]");
+  EXPECT_EQ(embed(*worker_, texts({"a"})).response.embeddings_size(), 1);
+}
+
 TEST_F(Embed, T93_TooLongAnInputIsRefusedWithBothNumbers) {
   v1::EmbedRequest request;
   for (int i = 0; i < 65; ++i) request.add_inputs()->mutable_tokens()->add_ids(5);

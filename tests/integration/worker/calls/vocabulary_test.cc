@@ -85,7 +85,7 @@ TEST_F(Vocabulary, BosAndControlTokensAreAsAskedFor) {
   EXPECT_EQ(detokenize(back).response.text(), "<|im_start|>");
 }
 
-TEST_F(Vocabulary, EmptyTextsHaveNoTokensOfTheirOwn) {
+TEST_F(Vocabulary, T80_EmptyTextsHaveNoTokensOfTheirOwn) {
   auto request = text("");
   EXPECT_THAT(tokenize(request).response.ids(), ElementsAre(1));
   request.set_add_special(false);
