@@ -314,7 +314,7 @@ TEST(Draft, AbortedDraftsProposeNothingAndHarmNothing) {
   EXPECT_EQ(draft, expected);
 }
 
-TEST(Draft, ItsMemoryCounts) {
+TEST(Draft, T53_ItsMemoryCounts) {
   auto settings = pair_of_models();
   const auto both = load_well(settings)->facts().memory;
   settings.draft_path.clear();
