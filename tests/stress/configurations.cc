@@ -152,7 +152,8 @@ Result<std::vector<Configuration>> all_configurations(const std::string& directo
         add(tinychat("16", "2048", chat_template("qwen3"))),
         add(random_model(directory, "mamba", "deepseek_r1", "2")),
         add(random_model(directory, "gemma3", "llama31_tools")), add(draft_with_adapter(directory)),
-        add(encoder(directory)), add(random_model(directory, "mixtral", "mistral_v3_tools"))}) {
+        add(encoder(directory)), add(random_model(directory, "mixtral", "mistral_v3_tools")),
+        add(random_model(directory, "jamba", "granite"))}) {
     if (!added) return fail(added.error());
   }
   return all;
