@@ -53,6 +53,7 @@ std::uint32_t Preparer::longest_token_bytes() {
 }
 
 Status Preparer::check_length(std::string_view text) {
+  if (text.size() <= kCountedBytes) return {};
   return check_text_length(text, measures().token_bound, engine_->facts().window);
 }
 
