@@ -6,6 +6,13 @@
 #include "worker/service/request_check.h"
 
 namespace berth::worker {
+namespace {
+
+// Texts up to this size are tokenized in any case, a fraction of a second, so that whoever is
+// refused hears the exact number (T93).
+constexpr std::size_t kCountedBytes = std::size_t{1} << 20U;
+
+}  // namespace
 
 Preparer::Preparer(LaneRunner& runner, TemplateChoice choice)
     : runner_(runner), choice_(std::move(choice)) {}

@@ -58,7 +58,8 @@ TEST(ProtoJson, OneofHasOnlyTheMemberThatIsSet) {
   EXPECT_EQ(to_json(event, JsonWriter::Layout::kLine), "{}");
   event.mutable_token()->set_text("hé\"");
   event.mutable_token()->add_ids(7);
-  EXPECT_EQ(to_json(event, JsonWriter::Layout::kLine), R"({"token":{"text":"hé\"","ids":[7]}})");
+  EXPECT_EQ(to_json(event, JsonWriter::Layout::kLine),
+            R"({"token":{"text":"hé\"","ids":[7],"logprobs":[],"reasoning":"","tool_calls":[]}})");
   event.mutable_loading()->set_fraction(0.1F);
   EXPECT_EQ(to_json(event, JsonWriter::Layout::kLine),
             R"({"loading":{"phase":"","fraction":0.1}})");

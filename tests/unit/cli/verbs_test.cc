@@ -415,7 +415,8 @@ TEST_F(VerbsTest, CompleteWithJsonPrintsEveryEvent) {
   std::istringstream lines(program.out.text);
   std::string line;
   ASSERT_TRUE(std::getline(lines, line));
-  EXPECT_EQ(line, R"({"token":{"text":"a","ids":[]}})");
+  EXPECT_EQ(line,
+            R"({"token":{"text":"a","ids":[],"logprobs":[],"reasoning":"","tool_calls":[]}})");
   ASSERT_TRUE(std::getline(lines, line));
   EXPECT_EQ(boost::json::parse(line).at("done").at("finish_reason").as_string(), "stop");
   EXPECT_FALSE(std::getline(lines, line));
