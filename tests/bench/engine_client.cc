@@ -202,7 +202,7 @@ Result<json::object> beside(std::string_view kind, const std::string& address,
   for (std::uint32_t i = 1; reading && problem && first.size() < kMostBeside; ++i) {
     const auto time = servers->back()->generate(random_prompt(numbers[1], numbers[2] + i), 1);
     if (!time) problem = fail(time.error());
-    if (time && reading) first.push_back(microseconds(*time));
+    if (time) first.push_back(microseconds(*time));  // it began beside the long one
   }
   reader.join();
   if (!problem) return fail(problem.error());
