@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 #include <utility>
 #include <vector>
@@ -68,6 +69,12 @@ inline tl::unexpected<Error> fail(Reason reason, std::string message) {
 }
 inline tl::unexpected<Error> fail(Error error) {
   return tl::unexpected<Error>(std::move(error));
+}
+// kInvalidArgument about one field of a request.
+inline tl::unexpected<Error> invalid_argument(std::string_view param, std::string message) {
+  ErrorExtras extras;
+  extras.param = std::string(param);
+  return fail(Error(Reason::kInvalidArgument, std::move(message), std::move(extras)));
 }
 
 }  // namespace berth

@@ -12,26 +12,22 @@
 namespace berth::gateway {
 namespace {
 
-tl::unexpected<Error> bad(std::string_view field, std::string message) {
-  ErrorExtras extras;
-  extras.param = std::string(field);
-  return fail(Error(Reason::kInvalidArgument, std::move(message), std::move(extras)));
-}
-
 Status validate_number(std::optional<float> value, std::string_view field, float low, bool open,
                        float high) {
   if (!value) return {};
   const bool above = open ? *value > low : *value >= low;
   if (std::isfinite(*value) && above && *value <= high) return {};
-  return bad(field, std::string(field) + " is " + std::to_string(*value) + ", but must be " +
-                        (open ? "above " : "at least ") + std::to_string(low) + " and at most " +
-                        std::to_string(high) + ".");
+  return invalid_argument(field, std::string(field) + " is " + std::to_string(*value) +
+                                     ", but must be " + (open ? "above " : "at least ") +
+                                     std::to_string(low) + " and at most " + std::to_string(high) +
+                                     ".");
 }
 
 struct InputCheck {
   Status operator()(const core::ChatInput& chat) const {
     if (chat.messages_json.empty()) {
-      return bad("chat.messages_json", "The chat has no messages: give a JSON array of them.");
+      return invalid_argument("chat.messages_json",
+                              "The chat has no messages: give a JSON array of them.");
     }
     if (Status ok = validate_utf8(chat.messages_json, "chat.messages_json"); !ok) return ok;
     if (Status ok = validate_utf8(chat.tools_json, "chat.tools_json"); !ok) return ok;
@@ -43,11 +39,12 @@ struct InputCheck {
   }
   Status operator()(const core::TokenInput& tokens) const {
     if (tokens.ids.empty())
-      return bad("tokens.ids", "The prompt has no tokens: give at least one.");
+      return invalid_argument("tokens.ids", "The prompt has no tokens: give at least one.");
     for (std::size_t i = 0; i < tokens.ids.size(); ++i) {
       if (tokens.ids[i] < 0) {
-        return bad("tokens.ids", "Token " + std::to_string(i) + " of the prompt is " +
-                                     std::to_string(tokens.ids[i]) + ", but ids are not negative.");
+        return invalid_argument("tokens.ids", "Token " + std::to_string(i) + " of the prompt is " +
+                                                  std::to_string(tokens.ids[i]) +
+                                                  ", but ids are not negative.");
       }
     }
     return {};
@@ -73,18 +70,20 @@ bool is_finite([[maybe_unused]] Value value) {
 
 // The worker checks ranges; what is no number at all need not wake it.
 Status validate_sampling(const core::Sampling& sampling) {
-#define BERTH_SAMPLING_FIELD(type, name)                                               \
-  if (sampling.name && !is_finite(*sampling.name)) {                                   \
-    return bad("sampling." #name, "sampling." #name " must be a finite number, not " + \
-                                      std::to_string(*sampling.name) + ".");           \
+#define BERTH_SAMPLING_FIELD(type, name)                                                  \
+  if (sampling.name && !is_finite(*sampling.name)) {                                      \
+    return invalid_argument("sampling." #name, "sampling." #name                          \
+                                               " must be a finite number, not " +         \
+                                                   std::to_string(*sampling.name) + "."); \
   }
 #include "supervisor/core/sampling_fields.def"
 #undef BERTH_SAMPLING_FIELD
   for (const core::LogitBias& bias : sampling.logit_bias) {
     if (!std::isfinite(bias.bias)) {
-      return bad("sampling.logit_bias", "The bias of token " + std::to_string(bias.token) +
-                                            " must be a finite number, not " +
-                                            std::to_string(bias.bias) + ".");
+      return invalid_argument("sampling.logit_bias", "The bias of token " +
+                                                         std::to_string(bias.token) +
+                                                         " must be a finite number, not " +
+                                                         std::to_string(bias.bias) + ".");
     }
   }
   if (Status ok = validate_number(sampling.temperature, "sampling.temperature", 0, false, 100);
@@ -99,8 +98,8 @@ Status validate_sampling(const core::Sampling& sampling) {
 Status validate_utf8(std::string_view text, std::string_view field) {
   const std::optional<std::size_t> at = first_invalid_utf8(text);
   if (!at) return {};
-  return bad(field, std::string(field) + " is not valid UTF-8 at byte " + std::to_string(*at) +
-                        ". Send text as UTF-8.");
+  return invalid_argument(field, std::string(field) + " is not valid UTF-8 at byte " +
+                                     std::to_string(*at) + ". Send text as UTF-8.");
 }
 
 Status validate_request_id(std::string_view id) {
@@ -108,33 +107,37 @@ Status validate_request_id(std::string_view id) {
   constexpr std::string_view kAllowed =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-";
   if (length_ok && id.find_first_not_of(kAllowed) == std::string_view::npos) return {};
-  return bad("request_id", "request_id must be 1 to 128 letters, digits, '.', '_', ':' or '-'.");
+  return invalid_argument("request_id",
+                          "request_id must be 1 to 128 letters, digits, '.', '_', ':' or '-'.");
 }
 
 Status validate(const core::GenerateRequest& request) {
-  if (request.model.empty()) return bad("model", "No model was named. `berth models` lists them.");
+  if (request.model.empty())
+    return invalid_argument("model", "No model was named. `berth models` lists them.");
   if (request.model.size() > kMaxModelNameBytes) {
-    return bad("model", "The model's name has " + std::to_string(request.model.size()) +
-                            " bytes, but at most 512 are allowed.");
+    return invalid_argument("model", "The model's name has " +
+                                         std::to_string(request.model.size()) +
+                                         " bytes, but at most 512 are allowed.");
   }
   if (Status ok = validate_utf8(request.model, "model"); !ok) return ok;
   if (Status ok = std::visit(InputCheck{}, request.input); !ok) return ok;
   if (request.stop.size() > kMaxStops) {
-    return bad("stop", "There are " + std::to_string(request.stop.size()) +
-                           " stop texts, but at most 16 are allowed.");
+    return invalid_argument("stop", "There are " + std::to_string(request.stop.size()) +
+                                        " stop texts, but at most 16 are allowed.");
   }
   for (const std::string& stop : request.stop) {
-    if (stop.empty()) return bad("stop", "A stop text is empty.");
+    if (stop.empty()) return invalid_argument("stop", "A stop text is empty.");
     if (stop.size() > kMaxStopBytes) {
-      return bad("stop", "A stop text has " + std::to_string(stop.size()) +
-                             " bytes, but at most 1024 are allowed.");
+      return invalid_argument("stop", "A stop text has " + std::to_string(stop.size()) +
+                                          " bytes, but at most 1024 are allowed.");
     }
     if (Status ok = validate_utf8(stop, "stop"); !ok) return ok;
   }
   if (Status ok = std::visit(FormatCheck{}, request.format); !ok) return ok;
   if (request.top_logprobs && *request.top_logprobs > kMaxTopLogprobs) {
-    return bad("top_logprobs", "top_logprobs is " + std::to_string(*request.top_logprobs) +
-                                   ", but must be 0 to 20.");
+    return invalid_argument(
+        "top_logprobs",
+        "top_logprobs is " + std::to_string(*request.top_logprobs) + ", but must be 0 to 20.");
   }
   return validate_sampling(request.sampling);
 }

@@ -31,14 +31,15 @@ const char* param_of(const v1::OutputFormat& format) {
 Status check_combination(const v1::GenerateRequest& request, const ChatTools& tools) {
   const bool has_format = request.format().format_case() != v1::OutputFormat::FORMAT_NOT_SET;
   if (has_format && !tools.tools.empty()) {
-    return invalid("format",
-                   "format and tools cannot shape the same answer. Leave format or "
-                   "chat.tools_json out, or set chat.tool_choice_json to \"none\".");
+    return invalid_argument("format",
+                            "format and tools cannot shape the same answer. Leave format or "
+                            "chat.tools_json out, or set chat.tool_choice_json to \"none\".");
   }
   if ((has_format || tools.choice.is_forced()) && request.sampling().ignore_eos()) {
-    return invalid("sampling.ignore_eos",
-                   "sampling.ignore_eos lets no answer end, but this one must: a format or a call "
-                   "of a tool is wanted. Leave sampling.ignore_eos out.");
+    return invalid_argument(
+        "sampling.ignore_eos",
+        "sampling.ignore_eos lets no answer end, but this one must: a format or a call "
+        "of a tool is wanted. Leave sampling.ignore_eos out.");
   }
   return {};
 }
@@ -47,9 +48,10 @@ Status apply_format(const v1::OutputFormat& format, SamplingSettings& sampling) 
   switch (format.format_case()) {
     case v1::OutputFormat::kJsonObject:
       if (!format.json_object()) {
-        return invalid("format.json_object",
-                       "format.json_object must be true where it is set. Leave format out for free "
-                       "text.");
+        return invalid_argument(
+            "format.json_object",
+            "format.json_object must be true where it is set. Leave format out for free "
+            "text.");
       }
       sampling.grammar = any_json_grammar();
       return {};

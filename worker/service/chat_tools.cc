@@ -20,17 +20,18 @@ constexpr std::size_t kMaxDepth = 8;
 
 Result<json::value> parse_choice(std::string_view text) {
   if (text.size() > kMaxChoiceBytes) {
-    return invalid(kChoice, std::string(kChoice) + " has " + std::to_string(text.size()) +
-                                " bytes; at most " + std::to_string(kMaxChoiceBytes) +
-                                " are allowed.");
+    return invalid_argument(kChoice, std::string(kChoice) + " has " + std::to_string(text.size()) +
+                                         " bytes; at most " + std::to_string(kMaxChoiceBytes) +
+                                         " are allowed.");
   }
   json::parse_options options;
   options.max_depth = kMaxDepth;
   json::error_code error;
   auto value = json::parse(text, error, {}, options);
   if (error) {
-    return invalid(kChoice, std::string(kChoice) + " is not JSON (nested at most " +
-                                std::to_string(kMaxDepth) + " deep): " + error.message() + ".");
+    return invalid_argument(kChoice, std::string(kChoice) + " is not JSON (nested at most " +
+                                         std::to_string(kMaxDepth) + " deep): " + error.message() +
+                                         ".");
   }
   return value;
 }
@@ -45,8 +46,8 @@ const json::string* function_name(const json::value& value) {
 }
 
 tl::unexpected<Error> bad_choice() {
-  return invalid(kChoice, R"(chat.tool_choice_json must be "auto", "none", "required" or )"
-                          R"({"type": "function", "function": {"name": …}}.)");
+  return invalid_argument(kChoice, R"(chat.tool_choice_json must be "auto", "none", "required" or )"
+                                   R"({"type": "function", "function": {"name": …}}.)");
 }
 
 Result<ToolChoice> read_choice(std::string_view text) {
@@ -99,9 +100,10 @@ Result<ChatTools> check_chat_tools(const v1::ChatInput& chat) {
   tools.choice = std::move(*choice);
   if (tools.choice.is_forced()) {
     if (tools.tools.empty()) {
-      return invalid(kChoice,
-                     "chat.tool_choice_json wants a call of a tool, but there are none. Add "
-                     "chat.tools_json, or leave chat.tool_choice_json out.");
+      return invalid_argument(
+          kChoice,
+          "chat.tool_choice_json wants a call of a tool, but there are none. Add "
+          "chat.tools_json, or leave chat.tool_choice_json out.");
     }
     const bool known = std::any_of(tools.tools.begin(), tools.tools.end(), [&](const Tool& tool) {
       return tool.name == tools.choice.name;

@@ -105,10 +105,11 @@ tl::unexpected<Error> too_long(const std::string& param, const std::string& has,
 Result<std::vector<TokenId>> tokens_of_text(const Engine& engine, const std::string& text,
                                             const std::string& param,
                                             std::uint32_t token_bytes_bound) {
-  if (text.empty()) return invalid(param, param + " is empty.");
+  if (text.empty()) return invalid_argument(param, param + " is empty.");
   if (text.size() > EmbedBounds::kTextBytes) {
-    return invalid(param, param + " has " + std::to_string(text.size()) + " bytes; at most " +
-                              std::to_string(EmbedBounds::kTextBytes) + " are allowed.");
+    return invalid_argument(param, param + " has " + std::to_string(text.size()) +
+                                       " bytes; at most " +
+                                       std::to_string(EmbedBounds::kTextBytes) + " are allowed.");
   }
   if (auto checked = check_utf8(text, param); !checked) return fail(checked.error());
   const auto limit = most_tokens(engine.facts());
@@ -124,16 +125,18 @@ Result<std::vector<TokenId>> tokens_of_text(const Engine& engine, const std::str
 
 Result<EmbedShape> check_embed(const v1::EmbedRequest& request, const EngineFacts& facts) {
   if (facts.purpose != Purpose::kEmbed || facts.embedding_size == 0) {
-    return invalid("model",
-                   "This model is served for generating, and gives no embeddings. Set `embeddings "
-                   "= true` for it in the configuration, or use a model that is made for them.");
+    return invalid_argument(
+        "model",
+        "This model is served for generating, and gives no embeddings. Set `embeddings "
+        "= true` for it in the configuration, or use a model that is made for them.");
   }
   if (request.inputs_size() == 0) {
-    return invalid("inputs", "inputs is empty; at least one input is needed.");
+    return invalid_argument("inputs", "inputs is empty; at least one input is needed.");
   }
   if (request.inputs_size() > EmbedBounds::kInputs) {
-    return invalid("inputs", "There are " + std::to_string(request.inputs_size()) +
-                                 " inputs; at most 2048 are allowed. Send them in pieces.");
+    return invalid_argument("inputs",
+                            "There are " + std::to_string(request.inputs_size()) +
+                                " inputs; at most 2048 are allowed. Send them in pieces.");
   }
   EmbedShape shape;
   shape.dimensions = facts.embedding_size;
@@ -150,11 +153,11 @@ Result<EmbedShape> check_embed(const v1::EmbedRequest& request, const EngineFact
   const auto bytes =
       static_cast<std::uint64_t>(request.inputs_size()) * facts.embedding_size * sizeof(float);
   if (bytes > EmbedBounds::kAnswerBytes) {
-    return invalid("inputs", std::to_string(request.inputs_size()) + " embeddings of " +
-                                 std::to_string(facts.embedding_size) + " numbers are " +
-                                 std::to_string(bytes) + " bytes; at most " +
-                                 std::to_string(EmbedBounds::kAnswerBytes) +
-                                 " are computed in one call. Send the inputs in pieces.");
+    return invalid_argument("inputs", std::to_string(request.inputs_size()) + " embeddings of " +
+                                          std::to_string(facts.embedding_size) + " numbers are " +
+                                          std::to_string(bytes) + " bytes; at most " +
+                                          std::to_string(EmbedBounds::kAnswerBytes) +
+                                          " are computed in one call. Send the inputs in pieces.");
   }
   shape.normalize = !request.has_normalize() || request.normalize();
   return shape;
@@ -173,10 +176,10 @@ Result<std::vector<TokenId>> embed_tokens(const Engine& engine, const v1::EmbedI
       tokens = check_tokens(input.tokens().ids(), facts.vocabulary, param + ".tokens.ids");
       break;
     case v1::EmbedInput::INPUT_NOT_SET:
-      return invalid(param, param + " has neither text nor tokens.");
+      return invalid_argument(param, param + " has neither text nor tokens.");
   }
   if (!tokens) return tokens;
-  if (tokens->empty()) return invalid(param, param + " is empty: it has no token.");
+  if (tokens->empty()) return invalid_argument(param, param + " is empty: it has no token.");
   const auto limit = most_tokens(facts);
   if (tokens->size() > limit) return too_long(param, "", tokens->size(), limit);
   return tokens;

@@ -82,8 +82,8 @@ Status GenerateWork::read_input(Job& job) {
     case v1::GenerateRequest::kChat:
       return read_chat(job);
     case v1::GenerateRequest::INPUT_NOT_SET:
-      return invalid("input",
-                     "The request has no input: one of chat, prompt and tokens must be set.");
+      return invalid_argument(
+          "input", "The request has no input: one of chat, prompt and tokens must be set.");
   }
   if (!tokens) return fail(tokens.error());
   job.prompt = std::move(*tokens);

@@ -7,12 +7,6 @@
 
 namespace berth::worker {
 
-tl::unexpected<Error> invalid(std::string param, std::string message) {
-  ErrorExtras extras;
-  extras.param = std::move(param);
-  return fail(Error(Reason::kInvalidArgument, std::move(message), std::move(extras)));
-}
-
 Error about(const Error& error, std::string param) {
   ErrorExtras extras;
   if (error.extras != nullptr) extras = *error.extras;
@@ -22,8 +16,8 @@ Error about(const Error& error, std::string param) {
 
 tl::unexpected<Error> out_of_range(const std::string& param, std::string_view range,
                                    std::string_view value) {
-  return invalid(param,
-                 param + " must be " + std::string(range) + ", not " + std::string(value) + ".");
+  return invalid_argument(
+      param, param + " must be " + std::string(range) + ", not " + std::string(value) + ".");
 }
 
 std::string number_text(float number) {

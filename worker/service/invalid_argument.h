@@ -7,9 +7,6 @@
 
 namespace berth::worker {
 
-// kInvalidArgument about one field of a request.
-tl::unexpected<Error> invalid(std::string param, std::string message);
-
 // The same error about a field of the request.
 Error about(const Error& error, std::string param);
 

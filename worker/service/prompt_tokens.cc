@@ -53,8 +53,9 @@ Result<ChatPrompt> chat_tokens(Preparer& preparer, const v1::ChatInput& chat,
     std::size_t bytes = 0;
     for (const auto& part : parts) bytes += part.text.size();
     if (bytes <= max_bytes) return {};
-    return invalid("chat", "The chat's prompt has " + std::to_string(bytes) + " bytes; at most " +
-                               std::to_string(max_bytes) + " are allowed.");
+    return invalid_argument("chat", "The chat's prompt has " + std::to_string(bytes) +
+                                        " bytes; at most " + std::to_string(max_bytes) +
+                                        " are allowed.");
   });
 }
 

@@ -18,16 +18,16 @@ constexpr std::size_t kMaxScopeBytes = 256;
 
 Status check_stops(const v1::GenerateRequest& request, std::vector<std::string>& out) {
   if (request.stop_size() > kMaxStops) {
-    return invalid("stop", "There are " + std::to_string(request.stop_size()) +
-                               " stop texts; at most 16 are allowed.");
+    return invalid_argument("stop", "There are " + std::to_string(request.stop_size()) +
+                                        " stop texts; at most 16 are allowed.");
   }
   for (int i = 0; i < request.stop_size(); ++i) {
     const auto param = "stop[" + std::to_string(i) + "]";
     const auto& text = request.stop(i);
-    if (text.empty()) return invalid(param, param + " is empty.");
+    if (text.empty()) return invalid_argument(param, param + " is empty.");
     if (text.size() > kMaxStopBytes) {
-      return invalid(param, param + " has " + std::to_string(text.size()) +
-                                " bytes; at most 1024 are allowed.");
+      return invalid_argument(param, param + " has " + std::to_string(text.size()) +
+                                         " bytes; at most 1024 are allowed.");
     }
     if (auto checked = check_utf8(text, param); !checked) return checked;
     out.push_back(text);
@@ -52,15 +52,16 @@ tl::unexpected<Error> window_exceeded(std::uint64_t needed, std::uint32_t window
 Status check_utf8(std::string_view text, std::string_view param) {
   const auto offset = first_invalid_utf8(text);
   if (!offset) return {};
-  return invalid(std::string(param), std::string(param) + " is not valid UTF-8 at byte " +
-                                         std::to_string(*offset) + ".");
+  return invalid_argument(std::string(param), std::string(param) + " is not valid UTF-8 at byte " +
+                                                  std::to_string(*offset) + ".");
 }
 
 Result<CheckedRequest> check_request(const v1::GenerateRequest& request, const EngineFacts& facts) {
   if (facts.purpose != Purpose::kGenerate) {
-    return invalid("model",
-                   "This model is served for embeddings and generates no text. Ask for embeddings, "
-                   "or use another model.");
+    return invalid_argument(
+        "model",
+        "This model is served for embeddings and generates no text. Ask for embeddings, "
+        "or use another model.");
   }
   auto sampling =
       check_sampling(request.sampling(), SamplingBounds{facts.vocabulary, facts.window});
@@ -72,9 +73,9 @@ Result<CheckedRequest> check_request(const v1::GenerateRequest& request, const E
     sampling->top_logprobs = request.top_logprobs();
   }
   if (request.cache_scope().size() > kMaxScopeBytes) {
-    return invalid("cache_scope", "cache_scope has " +
-                                      std::to_string(request.cache_scope().size()) +
-                                      " bytes; at most 256 are allowed.");
+    return invalid_argument("cache_scope", "cache_scope has " +
+                                               std::to_string(request.cache_scope().size()) +
+                                               " bytes; at most 256 are allowed.");
   }
   CheckedRequest result{std::make_unique<Job>(), std::move(*sampling)};
   const auto& job = result.job;
@@ -89,8 +90,9 @@ Result<std::vector<TokenId>> check_tokens(const google::protobuf::RepeatedField<
     const auto id = ids.Get(i);
     if (id < 0 || static_cast<std::uint32_t>(id) >= vocabulary) {
       const auto name = std::string(param) + "[" + std::to_string(i) + "]";
-      return invalid(name, name + " is " + std::to_string(id) + "; this model's tokens are 0 to " +
-                               std::to_string(vocabulary - 1) + ".");
+      return invalid_argument(name, name + " is " + std::to_string(id) +
+                                        "; this model's tokens are 0 to " +
+                                        std::to_string(vocabulary - 1) + ".");
     }
   }
   return std::vector<TokenId>(ids.begin(), ids.end());
@@ -98,7 +100,8 @@ Result<std::vector<TokenId>> check_tokens(const google::protobuf::RepeatedField<
 
 Status check_window(std::size_t prompt_tokens, std::uint32_t window) {
   if (prompt_tokens == 0) {
-    return invalid("input", "The prompt is empty, and this model has no token to begin with.");
+    return invalid_argument("input",
+                            "The prompt is empty, and this model has no token to begin with.");
   }
   const auto needed = static_cast<std::uint64_t>(prompt_tokens) + 1;
   if (needed <= window) return {};

@@ -122,22 +122,23 @@ Status check_counts(const v1::Sampling& sampling, const SamplingBounds& bounds,
 Status check_breakers(const v1::Sampling& sampling, std::vector<std::string>& out) {
   if (sampling.dry_breakers_size() == 0) return {};
   if (sampling.dry_breakers_size() > kMaxBreakers) {
-    return invalid("sampling.dry_breakers", "There are " +
-                                                std::to_string(sampling.dry_breakers_size()) +
-                                                " sampling.dry_breakers; at most 16 are allowed.");
+    return invalid_argument("sampling.dry_breakers",
+                            "There are " + std::to_string(sampling.dry_breakers_size()) +
+                                " sampling.dry_breakers; at most 16 are allowed.");
   }
   out.clear();
   for (int i = 0; i < sampling.dry_breakers_size(); ++i) {
     const auto& text = sampling.dry_breakers(i);
     const auto param = "sampling.dry_breakers[" + std::to_string(i) + "]";
-    if (text.empty()) return invalid(param, param + " is empty.");
+    if (text.empty()) return invalid_argument(param, param + " is empty.");
     if (text.size() > kMaxBreakerBytes) {
-      return invalid(
+      return invalid_argument(
           param, param + " has " + std::to_string(text.size()) + " bytes; at most 40 are allowed.");
     }
     if (auto checked = check_utf8(text, param); !checked) return checked;
     // libllama takes these texts up to their first NUL.
-    if (text.find('\0') != std::string::npos) return invalid(param, param + " has a NUL in it.");
+    if (text.find('\0') != std::string::npos)
+      return invalid_argument(param, param + " has a NUL in it.");
     out.push_back(text);
   }
   return {};
@@ -146,9 +147,9 @@ Status check_breakers(const v1::Sampling& sampling, std::vector<std::string>& ou
 Status check_biases(const v1::Sampling& sampling, const SamplingBounds& bounds,
                     SamplingSettings& out) {
   if (sampling.logit_bias_size() > kMaxBiases) {
-    return invalid("sampling.logit_bias",
-                   "There are " + std::to_string(sampling.logit_bias_size()) +
-                       " entries in sampling.logit_bias; at most 4096 are allowed.");
+    return invalid_argument("sampling.logit_bias",
+                            "There are " + std::to_string(sampling.logit_bias_size()) +
+                                " entries in sampling.logit_bias; at most 4096 are allowed.");
   }
   std::unordered_set<TokenId> seen;
   for (int i = 0; i < sampling.logit_bias_size(); ++i) {
@@ -161,8 +162,9 @@ Status check_biases(const v1::Sampling& sampling, const SamplingBounds& bounds,
           std::to_string(entry.token()));
     }
     if (!seen.insert(entry.token()).second) {
-      return invalid(param + ".token", param + ".token is " + std::to_string(entry.token()) +
-                                           " once more; each token may have one bias.");
+      return invalid_argument(param + ".token", param + ".token is " +
+                                                    std::to_string(entry.token()) +
+                                                    " once more; each token may have one bias.");
     }
     if (!std::isfinite(entry.bias()) || entry.bias() > kMaxBias) {
       return out_of_range(param + ".bias", "a number of at most 100 (-100 and less bans the token)",

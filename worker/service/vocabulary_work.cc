@@ -17,9 +17,9 @@ Result<std::vector<TokenId>> tokens_of_text(const Engine& engine,
                                             const v1::TokenizeRequest& request) {
   const auto& text = request.text();
   if (text.size() > VocabularyBounds::kTextBytes) {
-    return invalid("text", "text has " + std::to_string(text.size()) + " bytes; at most " +
-                               std::to_string(VocabularyBounds::kTextBytes) +
-                               " are allowed. Send it in pieces.");
+    return invalid_argument("text", "text has " + std::to_string(text.size()) + " bytes; at most " +
+                                        std::to_string(VocabularyBounds::kTextBytes) +
+                                        " are allowed. Send it in pieces.");
   }
   if (auto checked = check_utf8(text, "text"); !checked) return fail(checked.error());
   const bool literal = request.has_parse_special() && !request.parse_special();
@@ -41,14 +41,14 @@ Result<std::vector<TokenId>> tokens_of(Preparer& preparer, const v1::TokenizeReq
     case v1::TokenizeRequest::INPUT_NOT_SET:
       break;
   }
-  return invalid("input", "The request has no input: text or chat must be set.");
+  return invalid_argument("input", "The request has no input: text or chat must be set.");
 }
 
 Result<std::string> text_of(const Engine& engine, const v1::DetokenizeRequest& request) {
   if (request.ids_size() > VocabularyBounds::kIds) {
-    return invalid("ids", "There are " + std::to_string(request.ids_size()) + " ids; at most " +
-                              std::to_string(VocabularyBounds::kIds) +
-                              " are allowed. Send them in pieces.");
+    return invalid_argument("ids", "There are " + std::to_string(request.ids_size()) +
+                                       " ids; at most " + std::to_string(VocabularyBounds::kIds) +
+                                       " are allowed. Send them in pieces.");
   }
   const auto tokens = check_tokens(request.ids(), engine.facts().vocabulary, "ids");
   if (!tokens) return fail(tokens.error());
@@ -56,9 +56,9 @@ Result<std::string> text_of(const Engine& engine, const v1::DetokenizeRequest& r
   for (const auto token : *tokens) {
     engine.append_piece(token, text, request.show_control());
     if (text.size() > VocabularyBounds::kAnswerBytes) {
-      return invalid("ids", "The text of these ids has more than " +
-                                std::to_string(VocabularyBounds::kAnswerBytes) +
-                                " bytes. Send them in pieces.");
+      return invalid_argument("ids", "The text of these ids has more than " +
+                                         std::to_string(VocabularyBounds::kAnswerBytes) +
+                                         " bytes. Send them in pieces.");
     }
   }
   return text;

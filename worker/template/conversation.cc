@@ -18,7 +18,7 @@ constexpr std::size_t kShownBytes = 80;
 constexpr std::size_t kRoleBytes = 64;
 
 tl::unexpected<Error> wrong(std::string message) {
-  return invalid_field(kMessagesParam, std::move(message));
+  return invalid_argument(kMessagesParam, std::move(message));
 }
 
 std::string not_a(const Json& value) {
@@ -201,8 +201,8 @@ Result<Json> read_tools(std::string_view text) {
   for (std::size_t index = 0; index < tools->size(); ++index) {
     const auto& tool = (*tools)[index];
     if (!tool.is_object()) {
-      return invalid_field(kToolsParam,
-                           "tools[" + std::to_string(index) + "] must be an object" + not_a(tool));
+      return invalid_argument(
+          kToolsParam, "tools[" + std::to_string(index) + "] must be an object" + not_a(tool));
     }
   }
   if (tools->empty()) return Json();

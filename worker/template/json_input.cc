@@ -60,7 +60,7 @@ class Survey final : public nlohmann::json_sax<Json> {
 
 Result<Json> parse(std::string_view text, std::string_view param, std::string_view what) {
   const auto invalid = [&](const std::string& how) {
-    return invalid_field(param, std::string(what) + " " + how);
+    return invalid_argument(param, std::string(what) + " " + how);
   };
   if (text.size() > JsonBounds::kBytes) {
     return invalid("have " + std::to_string(text.size()) + " bytes; at most " +
@@ -91,17 +91,11 @@ Result<Json> parse(std::string_view text, std::string_view param, std::string_vi
 
 }  // namespace
 
-tl::unexpected<Error> invalid_field(std::string_view param, std::string message) {
-  ErrorExtras extras;
-  extras.param = param;
-  return fail(Error(Reason::kInvalidArgument, std::move(message), std::move(extras)));
-}
-
 Result<Json> parse_array(std::string_view text, std::string_view param, std::string_view what) {
   auto value = parse(text, param, what);
   if (value && !value->is_array()) {
-    return invalid_field(param, std::string(what) + " must be a JSON array, not " +
-                                    std::string(value->type_name()) + ".");
+    return invalid_argument(param, std::string(what) + " must be a JSON array, not " +
+                                       std::string(value->type_name()) + ".");
   }
   return value;
 }
@@ -109,8 +103,8 @@ Result<Json> parse_array(std::string_view text, std::string_view param, std::str
 Result<Json> parse_object(std::string_view text, std::string_view param, std::string_view what) {
   auto value = parse(text, param, what);
   if (value && !value->is_object()) {
-    return invalid_field(param, std::string(what) + " must be a JSON object, not " +
-                                    std::string(value->type_name()) + ".");
+    return invalid_argument(param, std::string(what) + " must be a JSON object, not " +
+                                       std::string(value->type_name()) + ".");
   }
   return value;
 }

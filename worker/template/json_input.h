@@ -23,7 +23,4 @@ struct JsonBounds {
 Result<Json> parse_array(std::string_view text, std::string_view param, std::string_view what);
 Result<Json> parse_object(std::string_view text, std::string_view param, std::string_view what);
 
-// An Error of a field of the request.
-tl::unexpected<Error> invalid_field(std::string_view param, std::string message);
-
 }  // namespace berth::worker

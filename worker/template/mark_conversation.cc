@@ -73,9 +73,9 @@ Result<Marks> mark_control_texts(Conversation& conversation, const ControlTexts&
   for (auto* const value : {&conversation.messages, &conversation.tools, &conversation.variables}) {
     marker.mark(*value);
     if (marker.count() > kMaxControlTexts) {
-      return invalid_field("chat.messages_json",
-                           "The messages have more than " + std::to_string(kMaxControlTexts) +
-                               " texts of control tokens; send them as a prompt or as tokens.");
+      return invalid_argument("chat.messages_json",
+                              "The messages have more than " + std::to_string(kMaxControlTexts) +
+                                  " texts of control tokens; send them as a prompt or as tokens.");
     }
   }
   return marks;

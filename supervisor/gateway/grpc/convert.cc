@@ -25,11 +25,8 @@ Result<core::OutputFormat> from_proto(const v1::OutputFormat& from) {
   switch (from.format_case()) {
     case v1::OutputFormat::kJsonObject:
       if (!from.json_object()) {
-        ErrorExtras extras;
-        extras.param = "format.json_object";
-        return fail(Error(Reason::kInvalidArgument,
-                          "format.json_object is false: leave `format` out for free text.",
-                          std::move(extras)));
+        return invalid_argument("format.json_object",
+                                "format.json_object is false: leave `format` out for free text.");
       }
       return core::JsonObjectFormat{};
     case v1::OutputFormat::kJsonSchema:
@@ -74,13 +71,9 @@ Result<core::GenerateRequest> from_proto(const v1::GenerateRequest& request) {
     case v1::GenerateRequest::kTokens:
       to.input = core::TokenInput{{request.tokens().ids().begin(), request.tokens().ids().end()}};
       break;
-    case v1::GenerateRequest::INPUT_NOT_SET: {
-      ErrorExtras extras;
-      extras.param = "input";
-      return fail(Error(Reason::kInvalidArgument,
-                        "The request has no input: give one of chat, prompt or tokens.",
-                        std::move(extras)));
-    }
+    case v1::GenerateRequest::INPUT_NOT_SET:
+      return invalid_argument("input",
+                              "The request has no input: give one of chat, prompt or tokens.");
   }
   to.sampling = from_proto(request.sampling());
   auto format = from_proto(request.format());
@@ -93,10 +86,7 @@ Result<core::GenerateRequest> from_proto(const v1::GenerateRequest& request) {
     if (Status ok = validate_request_id(to.request_id); !ok) return fail(ok.error());
   }
   if (request.user().size() > kMaxUserBytes) {
-    ErrorExtras extras;
-    extras.param = "user";
-    return fail(
-        Error(Reason::kInvalidArgument, "user has more than 256 bytes.", std::move(extras)));
+    return invalid_argument("user", "user has more than 256 bytes.");
   }
   if (Status ok = validate(to); !ok) return fail(ok.error());
   return to;
