@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "common/openmp.h"
+
 namespace berth {
 namespace {
 
@@ -101,13 +103,12 @@ std::vector<std::string> worker_environment(const std::vector<std::string>& envi
   for (const std::string& variable : environment) {
     if (handed_on(variable) && !variable.starts_with("GGML_NO_BACKTRACE=")) {
       kept.push_back(variable);
-      spin_is_set = spin_is_set || variable.starts_with("GOMP_SPINCOUNT=") ||
+      spin_is_set = spin_is_set || variable.starts_with(std::string(kSpinVariable) + "=") ||
                     variable.starts_with("OMP_WAIT_POLICY=");
     }
   }
-  // By default OpenMP's threads spin so long for each other that a busy machine makes a model a
-  // hundred times slower. The worker would start itself again to set this, which takes 3 ms.
-  if (!spin_is_set) kept.emplace_back("GOMP_SPINCOUNT=5000");
+  // The worker would start itself again to set this, which takes 3 ms.
+  if (!spin_is_set) kept.push_back(std::string(kSpinVariable) + "=" + kSpinCount);
   return kept;
 }
 

@@ -8,14 +8,9 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "common/openmp.h"
+
 namespace berth::worker {
-namespace {
-
-// Some tens of microseconds: longer than the steps of a small model, so that an idle machine loses
-// nothing, and short enough to leave the core to others soon.
-constexpr const char* kSpinCount = "5000";
-
-}  // namespace
 
 void limit_own_process() {
   const rlimit no_core{0, 0};
@@ -28,10 +23,10 @@ void limit_own_process() {
 
 void restart_with_short_spin(char** argv) {
   // NOLINTBEGIN(concurrency-mt-unsafe): no other thread yet
-  if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) {
+  if (std::getenv(kSpinVariable) != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) {
     return;
   }
-  ::setenv("GOMP_SPINCOUNT", kSpinCount, 1);
+  ::setenv(kSpinVariable, kSpinCount, 1);
   // NOLINTEND(concurrency-mt-unsafe)
   ::execv("/proc/self/exe", argv);  // where it fails, work goes on, only slower
 }
