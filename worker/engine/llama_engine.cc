@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "worker/engine/cores.h"
+#include "common/cores.h"
 #include "worker/engine/llama_load.h"
 
 namespace berth::worker {
