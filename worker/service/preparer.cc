@@ -67,7 +67,7 @@ Status Preparer::check_length(std::string_view text) {
 Status Preparer::check_length(const std::vector<PromptPart>& parts) {
   std::size_t bytes = 0;
   for (const auto& part : parts) bytes += part.text.size();
-  if (bytes < engine_->facts().window) return {};  // spares the copy
+  if (bytes <= kCountedBytes) return {};  // spares the copy
   std::string text;
   text.reserve(bytes);
   for (const auto& part : parts) text += part.text;
