@@ -24,7 +24,7 @@ inline constexpr std::string_view kBuiltinTemplate = "builtin:";
 struct ModelSettings {
   Kind kind = Kind::kLlama;
   std::optional<std::uint32_t> context;    // tokens; absent: auto
-  std::uint32_t sequences = 4;             // 1 to 64
+  std::uint32_t sequences = 4;             // 1 to 1024
   std::uint32_t threads = 0;               // 0: auto
   std::uint32_t batch = 0;                 // tokens; 0: auto
   std::string kv_type = "f16";             // a quantized one never with flash_attention off

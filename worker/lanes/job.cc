@@ -1,6 +1,7 @@
 #include "worker/lanes/job.h"
 
 namespace berth::worker {
+
 std::optional<JobEnd> reason_to_end(const JobSink& sink, const std::optional<SteadyTime>& deadline,
                                     SteadyTime now) {
   return early_end<JobEnd>(sink.cancelled(), deadline, now);

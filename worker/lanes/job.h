@@ -115,8 +115,7 @@ struct EmbedJob {
 };
 
 // What ends a request whatever it is doing: that nobody wants it any more, or its deadline (none
-// where it has none).
-// For who has no sink; `End` is JobEnd or EmbedEnd.
+// where it has none). `End` is JobEnd or EmbedEnd.
 template <typename End>
 [[nodiscard]] std::optional<End> early_end(bool cancelled,
                                            const std::optional<SteadyTime>& deadline,
@@ -125,6 +124,7 @@ template <typename End>
   if (!deadline || now < *deadline) return std::nullopt;
   return Error(Reason::kDeadline, "The request's deadline passed before its answer was complete.");
 }
+// The same of a job that has a sink.
 std::optional<JobEnd> reason_to_end(const JobSink& sink, const std::optional<SteadyTime>& deadline,
                                     SteadyTime now);
 std::optional<EmbedEnd> reason_to_end(const EmbedJob& job, SteadyTime now);
