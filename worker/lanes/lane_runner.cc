@@ -33,8 +33,8 @@ SteadyTime steady_now() {
       std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
 }
 
-LaneRunner::LaneRunner(LaneObserver& observer, Now now)
-    : observer_(observer), now_(std::move(now)) {}
+LaneRunner::LaneRunner(LaneObserver& observer, Now now, ThreadPace::RunDelay run_delay)
+    : observer_(observer), now_(std::move(now)), pace_(std::move(run_delay)) {}
 
 // --- any thread
 
@@ -120,6 +120,7 @@ void LaneRunner::open(Engine& engine) {
   engine_ = &engine;
   engine.set_abort_check([this] { return should_abort(); });
   const auto& facts = engine.facts();
+  pace_.grant(facts.threads);
   if (facts.purpose == Purpose::kGenerate) lanes_.open(engine);
   embeds_.open(engine);
   batch_.reserve(facts.batch);
@@ -148,7 +149,8 @@ bool LaneRunner::turn() {
   look_at_queues(now);
   tell_changes();
   if (const auto threads = wanted_threads_.exchange(0); threads != 0) {
-    engine_->set_threads(threads);
+    pace_.grant(std::min(threads, engine_->facts().threads));
+    engine_->set_threads(pace_.threads());
   }
   return compute_batch();
 }
@@ -222,9 +224,10 @@ void LaneRunner::sweep_lanes(SteadyTime now) {
 
 bool LaneRunner::compute_batch() {
   if (engine_->facts().purpose == Purpose::kEmbed) {
-    const bool worked = embeds_.compute(now_);
-    if (worked) progress_.fetch_add(1, std::memory_order_relaxed);
-    return worked;
+    const auto began = now_();
+    if (!embeds_.compute(now_)) return false;
+    computed(began, now_());
+    return true;
   }
   batch_.clear();
   const auto read = lanes_.fill(batch_, speed_, now_);
@@ -233,8 +236,8 @@ bool LaneRunner::compute_batch() {
   std::string problem;
   const auto began = now_();
   const auto outcome = engine_->decode(batch_, problem);
-  progress_.fetch_add(1, std::memory_order_relaxed);
   const auto now = now_();
+  computed(began, now);
   switch (outcome) {
     case DecodeOutcome::kDone:
       // Batches of single tokens say little about how fast prompts are read.
@@ -255,6 +258,11 @@ bool LaneRunner::compute_batch() {
       break;
   }
   return true;
+}
+
+void LaneRunner::computed(SteadyTime began, SteadyTime ended) {
+  progress_.fetch_add(1, std::memory_order_relaxed);
+  if (const auto threads = pace_.add(began, ended)) engine_->set_threads(*threads);
 }
 
 // Without an error nobody wanted it, or the runner is stopped; then end_all() has the last word.

@@ -19,6 +19,8 @@
 #include "worker/lanes/embed_turns.h"
 #include "worker/lanes/job.h"
 #include "worker/lanes/lane_set.h"
+#include "worker/lanes/run_delay.h"
+#include "worker/lanes/thread_pace.h"
 
 namespace berth::worker {
 
@@ -58,7 +60,8 @@ class LaneRunner {
   // Jobs that wait, and embedding jobs that wait or have begun.
   static constexpr std::size_t kQueueLimit = 256;
 
-  explicit LaneRunner(LaneObserver& observer, Now now = &steady_now);
+  explicit LaneRunner(LaneObserver& observer, Now now = &steady_now,
+                      ThreadPace::RunDelay run_delay = &worker::run_delay);
   LaneRunner(const LaneRunner&) = delete;
   LaneRunner& operator=(const LaneRunner&) = delete;
   ~LaneRunner() = default;
@@ -80,7 +83,8 @@ class LaneRunner {
   void wake();
   // No new jobs; LaneObserver::on_drained() follows when the last one has ended.
   void drain();
-  // Compute threads from the next batch on; 0 changes nothing, too many mean all.
+  // The most that compute from the next batch on (ThreadPace); 0 changes nothing, too many mean
+  // all.
   void set_threads(std::uint32_t threads) { wanted_threads_ = threads; }
   // Ends every job with kShuttingDown, within one chunk, and then run().
   void stop();
@@ -121,6 +125,7 @@ class LaneRunner {
   void look_at_queues(SteadyTime now);
   void sweep_lanes(SteadyTime now);
   bool compute_batch();
+  void computed(SteadyTime began, SteadyTime ended);
   void give_up_batch(const std::optional<Error>& error, SteadyTime now);
   [[nodiscard]] bool should_abort();
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
@@ -149,6 +154,7 @@ class LaneRunner {
   LaneSet lanes_;
   EmbedTurns embeds_;
   PromptSpeed speed_;
+  ThreadPace pace_;
   SteadyTime batch_now_{};  // as of the latest look at the clock
   Taken taken_;
   // The first jobs of the queue; only this thread takes jobs out of it.

@@ -204,7 +204,9 @@ TEST(Chunks, T31_CancelInASharedBatchEndsRightAfterIt) {
 }
 
 TEST(Chunks, ThreadsAreSetBeforeTheNextBatch) {
-  Simulation simulation(machine(1));
+  auto settings = machine(1);
+  settings.threads = 4;
+  Simulation simulation(settings);
   simulation.submit(std::string(100, 'x'));
   simulation.runner.set_threads(3);
   simulation.engine.on_decode = [&] { EXPECT_EQ(simulation.engine.compute_threads, 3U); };

@@ -193,7 +193,7 @@ class LaneRunnerTest : public testing::Test {
   Gate gate_;
   std::unique_ptr<FakeEngine> engine_;
   CountingObserver observer_;
-  LaneRunner runner_{observer_, [this] { return now(); }};
+  LaneRunner runner_{observer_, [this] { return now(); }, nullptr};
   std::thread thread_;
 };
 

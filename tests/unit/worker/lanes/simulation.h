@@ -178,7 +178,7 @@ class Simulation {
 
  public:
   Observer observer;
-  LaneRunner runner{observer, [this] { return now_; }};
+  LaneRunner runner{observer, [this] { return now_; }, nullptr};
 };
 
 // A prompt whose answer has from `least` to `most` bytes.
