@@ -36,7 +36,7 @@ class Checker {
   [[nodiscard]] tl::unexpected<Error> too_many_paths(std::uint32_t rule) const;
 
   [[nodiscard]] std::string name_of(std::uint32_t rule) const {
-    return "`" + model_.names[model_.rules[rule].owner] + "`";
+    return gbnf_quoted(model_.names[model_.rules[rule].owner]);
   }
   [[nodiscard]] tl::unexpected<Error> cycle(const std::vector<std::uint32_t>& path,
                                             std::uint32_t back_to) const;
@@ -51,9 +51,9 @@ Status Checker::check_defined() const {
   bool has_root = false;
   for (std::size_t i = 0; i < model_.rules.size(); ++i) {
     if (!model_.rules[i].defined) {
-      return gbnf_error(model_.rules[i].line, "rule `" + model_.names[i] +
-                                                  "` is used but not defined; add `" +
-                                                  model_.names[i] + " ::= …`");
+      const auto name = gbnf_quoted(model_.names[i]);
+      return gbnf_error(model_.rules[i].line, "rule " + name + " is used but not defined; give " +
+                                                  name + " a definition with `::=`");
     }
     has_root = has_root || model_.names[i] == "root";
   }
@@ -111,8 +111,8 @@ Status Checker::check_repeated_empty() const {
           empty || (body[i].kind == Kind::kAlternative && body[i - 1].kind == Kind::kAlternative);
     }
     if (!empty) continue;
-    return gbnf_error(rule.line, "in rule `" + model_.names[rule.owner] +
-                                     "`, something that may be empty is repeated without end; let "
+    return gbnf_error(rule.line, "in rule " + gbnf_quoted(model_.names[rule.owner]) +
+                                     ", something that may be empty is repeated without end; let "
                                      "it have at least one character, or drop one repetition");
   }
   return {};

@@ -19,7 +19,8 @@ namespace berth::worker {
 struct GbnfBounds {
   static constexpr std::size_t kClientBytes = std::size_t{256} << 10U;
   static constexpr std::size_t kConverterBytes = std::size_t{1} << 20U;
-  static constexpr std::size_t kRules = 50'000;  // with those that libllama makes of ( ) and {m,n}
+  static constexpr std::size_t kNameBytes = 256;  // of a rule
+  static constexpr std::size_t kRules = 50'000;   // with those that libllama makes of ( ) and {m,n}
   static constexpr std::size_t kElements =
       500'000;                         // characters, ranges and references, written out
   static constexpr int kGroups = 100;  // parentheses within parentheses
@@ -67,5 +68,8 @@ Result<GbnfModel> parse_gbnf(std::string_view grammar, std::size_t max_bytes);
 
 // kInvalidArgument "The grammar's line 3: what."
 tl::unexpected<Error> gbnf_error(std::size_t line, const std::string& what);
+
+// A part of a grammar as errors show it: the begin of it, in `…`.
+std::string gbnf_quoted(std::string_view text);
 
 }  // namespace berth::worker

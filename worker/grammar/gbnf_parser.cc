@@ -23,10 +23,6 @@ bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || is_digit(c);
 }
 
-std::string shown(std::string_view text) {
-  return "`" + printable_line(text, 60) + "`";
-}
-
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -59,7 +55,7 @@ class Parser {
   Status push_class(std::uint32_t index, const CodePointSet& set, Last& last);
 
   void space(bool newlines);
-  std::string_view name();
+  Result<std::string_view> name();  // empty: none is here
   std::uint32_t reference(std::string_view name);
   std::uint32_t made_rule(std::uint32_t owner);
   [[nodiscard]] char peek(std::size_t ahead = 0) const {
@@ -69,10 +65,13 @@ class Parser {
   [[nodiscard]] tl::unexpected<Error> error(const std::string& what) const {
     return gbnf_error(line_, what);
   }
+  [[nodiscard]] tl::unexpected<Error> empty_class() const {
+    return error("a character class is empty; nothing can match it");
+  }
   [[nodiscard]] tl::unexpected<Error> expected(const std::string& what) const {
     if (done()) return error("expected " + what + ", but the grammar ends here");
     const auto rest = text_.substr(position_, 20);
-    return error("expected " + what + " at " + shown(rest.substr(0, rest.find('\n'))));
+    return error("expected " + what + " at " + gbnf_quoted(rest.substr(0, rest.find('\n'))));
   }
 
   std::string_view text_;
@@ -107,10 +106,13 @@ void Parser::space(bool newlines) {
   }
 }
 
-std::string_view Parser::name() {
+Result<std::string_view> Parser::name() {
   const auto begin = position_;
   while (is_name(peek())) ++position_;
-  return text_.substr(begin, position_ - begin);
+  const auto found = text_.substr(begin, position_ - begin);
+  if (found.size() <= GbnfBounds::kNameBytes) return found;
+  return error("the name of rule " + gbnf_quoted(found) + "… has " + std::to_string(found.size()) +
+               " bytes; at most " + std::to_string(GbnfBounds::kNameBytes) + " are allowed");
 }
 
 std::uint32_t Parser::reference(std::string_view name) {
@@ -131,7 +133,9 @@ std::uint32_t Parser::made_rule(std::uint32_t owner) {
 }
 
 Status Parser::push(std::uint32_t index, GbnfElement element) {
-  elements_ += element.kind == Kind::kClass ? model_.classes[element.value].size() : 1;
+  elements_ += element.kind == Kind::kClass
+                   ? std::max<std::size_t>(1, model_.classes[element.value].size())
+                   : 1;
   if (elements_ > GbnfBounds::kElements) {
     return error("the grammar has more than " + std::to_string(GbnfBounds::kElements) +
                  " elements when its repetitions are written out; use fewer or smaller ones");
@@ -148,14 +152,15 @@ Status Parser::push(std::uint32_t index, GbnfElement element) {
 Status Parser::rule() {
   const auto at = line_;
   const auto rule_name = name();
-  if (rule_name.empty()) return expected("the name of a rule (letters, digits and `-`)");
+  if (!rule_name) return fail(rule_name.error());
+  if (rule_name->empty()) return expected("the name of a rule (letters, digits and `-`)");
   space(false);
   if (text_.substr(position_, 3) != "::=") return expected("`::=`");
   position_ += 3;
-  const auto index = reference(rule_name);
+  const auto index = reference(*rule_name);
   GbnfRule& entry = model_.rules[index];
   if (entry.defined) {
-    return gbnf_error(at, "rule " + shown(rule_name) + " is already defined in line " +
+    return gbnf_error(at, "rule " + gbnf_quoted(*rule_name) + " is already defined in line " +
                               std::to_string(entry.line) + "; join them with `|`");
   }
   entry.defined = true;
@@ -202,9 +207,10 @@ Result<bool> Parser::item(std::uint32_t index, int depth, Last& last) {
   } else if (c == '<' || c == '!') {
     parsed = token(index, last);
   } else if (is_name(c)) {
+    const auto target = name();
+    if (!target) return fail(target.error());
     last = {model_.rules[index].elements.size(), 1, true};
-    const auto target = reference(name());
-    parsed = push(index, {Kind::kReference, target});
+    parsed = push(index, {Kind::kReference, reference(*target)});
   } else if (c == '(') {
     parsed = group(index, depth, last);
   } else if (c == '.') {
@@ -263,14 +269,16 @@ Status Parser::character_class(std::uint32_t index, Last& last) {
     set.add(*first, last_one);
     empty = false;
   }
-  if (empty) return error("a character class is empty; nothing can match it");
+  if (empty) return empty_class();
   ++position_;
   return push_class(index, negated ? set.complement() : set, last);
 }
 
 Status Parser::push_class(std::uint32_t index, const CodePointSet& set, Last& last) {
+  auto ranges = set.ranges();
+  if (ranges.empty()) return empty_class();
   last = {model_.rules[index].elements.size(), 1, true};
-  model_.classes.push_back(set.ranges());
+  model_.classes.push_back(std::move(ranges));
   return push(index, {Kind::kClass, static_cast<std::uint32_t>(model_.classes.size() - 1)});
 }
 
@@ -396,7 +404,7 @@ Result<std::uint64_t> Parser::number() {
   const auto [end, failure] =
       std::from_chars(text_.data() + begin, text_.data() + position_, value);
   if (failure != std::errc()) {
-    return error("number " + shown(text_.substr(begin, position_ - begin)) + " is too large");
+    return error("number " + gbnf_quoted(text_.substr(begin, position_ - begin)) + " is too large");
   }
   return value;
 }
@@ -452,6 +460,10 @@ Result<std::uint32_t> Parser::escape() {
 }
 
 }  // namespace
+
+std::string gbnf_quoted(std::string_view text) {
+  return "`" + printable_line(text, 60) + "`";
+}
 
 tl::unexpected<Error> gbnf_error(std::size_t line, const std::string& what) {
   return fail(Reason::kInvalidArgument,

@@ -188,14 +188,5 @@ TEST(GrammarGate, TriggersMayBeginWithOneAnother) {
   EXPECT_TRUE(say("1"));
 }
 
-// 128 KiB of what once was a made-up rule's name took seconds.
-TEST(GrammarGate, LongNamesWithTriggersTakeNoTime) {
-  std::string name = "triggered";
-  while (name.size() < 120'000) name += "-x";
-  const auto gate = gate_of("root ::= " + name + "\n" + name + " ::= \"1\"", {"go"});
-  ASSERT_TRUE(gate);
-  EXPECT_TRUE(gate->waits());
-}
-
 }  // namespace
 }  // namespace berth::worker

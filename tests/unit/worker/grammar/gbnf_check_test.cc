@@ -120,6 +120,25 @@ TEST(GbnfCheck, BoundsSizeAndNesting) {
   EXPECT_THAT(refusal("root ::= " + std::string(100'000, '(')), HasSubstr("deeper than 100"));
 }
 
+// An error travels in a header of the call's end, which has a few kilobytes.
+TEST(GbnfCheck, BoundsNamesAndWhatErrorsShowOfThem) {
+  const std::string long_name(GbnfBounds::kNameBytes, 'n');
+  EXPECT_EQ(refusal("root ::= " + long_name + "\n" + long_name + " ::= \"a\""), "taken");
+  for (const std::string use :
+       {"root ::= \"a\"\nn", "root ::= \"a\"\nb ::= n", "root ::= (\"a\" | n", "root ::= n"}) {
+    const auto why = refusal(use + std::string(GbnfBounds::kClientBytes / 2, 'n'));
+    EXPECT_THAT(why, AllOf(HasSubstr("nnn`… has 13107"), HasSubstr("at most 256"))) << use;
+    EXPECT_LT(why.size(), 300U);
+  }
+  const auto name = [&](int which) { return std::to_string(which) + long_name.substr(2); };
+  std::string cycle = "root ::= " + name(0) + "\n";
+  for (int i = 0; i < 30; ++i) cycle += name(i) + " ::= " + name((i + 1) % 30) + "\n";
+  EXPECT_THAT(refusal(cycle), HasSubstr("left recursion"));
+  EXPECT_LT(refusal(cycle).size(), 1'000U);
+  EXPECT_LT(refusal("root ::= " + long_name).size(), 300U);
+  EXPECT_LT(refusal("root ::= " + long_name + "\n" + long_name + " ::= (\"a\"*)**").size(), 300U);
+}
+
 TEST(GbnfCheck, BoundsWaysToBegin) {
   std::string doubling = "root ::= r0\n";
   for (int i = 0; i < 60; ++i) {
@@ -141,6 +160,17 @@ TEST(GbnfCheck, BoundsWaysToBegin) {
   std::string words = "root ::= \"w0\"";
   for (int i = 1; i < 4'000; ++i) words += " | \"w" + std::to_string(i) + "\"";
   EXPECT_EQ(refusal(words), "taken");
+}
+
+// A class costs its ranges, and one that excludes every character has none.
+TEST(GbnfCheck, ClassesThatExcludeEverythingAreEmpty) {
+  const std::string nothing = R"([^\x00-\U0010FFFF])";
+  EXPECT_THAT(refusal("root ::= \"a\"\nx ::= " + nothing),
+              AllOf(HasSubstr("line 2"), HasSubstr("a character class is empty")));
+  EXPECT_THAT(refusal("root ::= [^]"), HasSubstr("a character class is empty"));
+  std::string many = "root ::= \"a\"";
+  for (int i = 0; i < 1'000; ++i) many += nothing + "{2000}";
+  EXPECT_THAT(refusal(many), HasSubstr("a character class is empty"));
 }
 
 // Each rule learns from the one after it that it may be empty.
