@@ -78,6 +78,7 @@ class SchemaCheck {
   static Status scalar(Shape shape, std::string_view name, const json::value& value,
                        const std::string& pointer);
   static Status type(const json::value& value, const std::string& pointer);
+  static Status distinct_types(const json::array& list, const std::string& pointer);
   static Status values(const json::value& value, const std::string& pointer);
   static Status names(const json::value& value, const std::string& pointer);
   static Status count(std::string_view name, const json::value& value, const std::string& pointer);
@@ -195,10 +196,23 @@ Status SchemaCheck::type(const json::value& value, const std::string& pointer) {
     const auto& list = value.get_array();
     good = !list.empty() && std::all_of(list.begin(), list.end(), is_type);
   }
+  if (good && value.is_array()) return distinct_types(value.get_array(), pointer);
   if (good) return {};
   return schema_error(pointer,
                       "`type` must be object, array, string, number, integer, boolean or null, or "
                       "an array of these");
+}
+
+// JSON Schema wants them so, and each one costs a look at all other keywords.
+Status SchemaCheck::distinct_types(const json::array& list, const std::string& pointer) {
+  std::unordered_set<std::string_view> names;
+  for (const auto& one : list) {
+    const std::string_view name(one.get_string());
+    if (names.insert(name).second) continue;
+    return schema_error(pointer,
+                        "`type` lists " + quoted(name) + " more than once; drop the others");
+  }
+  return {};
 }
 
 Status SchemaCheck::values(const json::value& value, const std::string& pointer) {

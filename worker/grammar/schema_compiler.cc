@@ -87,7 +87,8 @@ Result<std::string> SchemaCompiler::use(const json::value& schema, const std::st
     } else {
       name = book_.reserve(hint);
       by_text_.emplace(std::move(text), name);
-      jobs_.push_back(Job{name, std::move(*flat), reference.empty() ? pointer : reference});
+      jobs_.push_back(
+          Job{name, std::move(*flat), shown_pointer(reference.empty() ? pointer : reference)});
     }
   }
   if (!reference.empty()) by_reference_.emplace(reference, name);

@@ -39,7 +39,7 @@ class SchemaCompiler {
   struct Job {
     std::string name;
     boost::json::value schema;  // flat
-    std::string pointer;
+    std::string pointer;        // shown_pointer()
   };
 
   Result<std::string> use(const boost::json::value& schema, const std::string& pointer,

@@ -59,6 +59,8 @@ constexpr std::array kKeywords = {
     Keyword{"writeOnly", Shape::kAnnotation},
 };
 
+constexpr std::size_t kPointerBytes = 256;  // more than an error shows
+
 bool all_finite(const json::value& value);
 
 bool all_finite(const json::array& values) {
@@ -142,10 +144,16 @@ tl::unexpected<Error> schema_error(std::string_view pointer, const std::string& 
               "The schema's " + printable_line(pointer, 200) + ": " + what + ".");
 }
 
+std::string shown_pointer(std::string_view pointer) {
+  if (pointer.size() <= kPointerBytes) return std::string(pointer);
+  return std::string(pointer.substr(0, utf8_prefix(pointer, kPointerBytes))) + "…";
+}
+
 std::string child_pointer(std::string_view pointer, std::string_view key) {
   std::string child(pointer);
+  if (child.size() > kPointerBytes) return shown_pointer(pointer);
   child += '/';
-  for (const char c : key) {
+  for (const char c : key.substr(0, kPointerBytes + 1)) {
     if (c == '~') {
       child += "~0";
     } else if (c == '/') {
@@ -154,7 +162,7 @@ std::string child_pointer(std::string_view pointer, std::string_view key) {
       child += c;
     }
   }
-  return child;
+  return shown_pointer(child);
 }
 
 Result<json::value> parse_bounded_json(std::string_view text, const std::string& what) {

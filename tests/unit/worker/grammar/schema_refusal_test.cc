@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <string>
 
+#include "common/text.h"
 #include "tests/unit/worker/grammar/accepts.h"
 #include "worker/grammar/schema_document.h"
 
@@ -59,6 +61,18 @@ TEST(SchemaRefusal, FindsWrongKindsOfValues) {
                              R"({"format":null})"}) {
     EXPECT_THAT(refusal(schema), HasSubstr("The schema's #")) << schema;
   }
+}
+
+// Every one would be a look at all properties.
+TEST(SchemaRefusal, TypesAreListedOnce) {
+  EXPECT_EQ(refusal(R"({"type":["object","array","string","number","integer","boolean","null"]})"),
+            "taken");
+  EXPECT_EQ(refusal(R"({"items":{"type":["string","null","string"]}})"),
+            "The schema's #/items: `type` lists `string` more than once; drop the others.");
+  std::string many = R"({"properties":{")" + std::string(SchemaBounds::kBytes / 2, 'p') +
+                     R"(":{}},"type":["object")";
+  for (int i = 1; i < 10'000; ++i) many += R"(,"object")";
+  EXPECT_THAT(refusal(many + "]}"), HasSubstr("`type` lists `object` more than once"));
 }
 
 TEST(SchemaRefusal, ReferencesMustLeadSomewhere) {
@@ -121,6 +135,48 @@ TEST(SchemaRefusal, BoundsOfTheText) {
   EXPECT_THAT(refusal(""), HasSubstr("not valid JSON"));
   EXPECT_THAT(refusal("{} {}"), HasSubstr("not valid JSON"));
   EXPECT_THAT(refusal(R"({"minimum":1e999})"), HasSubstr("range of a double"));
+}
+
+TEST(SchemaRefusal, LongPointersAreCutAtACharacter) {
+  EXPECT_EQ(child_pointer("#/properties", "a/b~"), "#/properties/a~1b~0");
+  const auto cut = child_pointer("#/properties", std::string(100'000, 'x'));
+  EXPECT_EQ(cut, "#/properties/" + std::string(243, 'x') + "…");
+  EXPECT_EQ(child_pointer(cut, "y"), cut);
+  std::string wide = "#/";
+  for (int i = 0; i < 1'000; ++i) wide += "ä";
+  const auto shown = shown_pointer(wide);
+  EXPECT_EQ(shown, wide.substr(0, 256) + "…");
+  EXPECT_EQ(child_pointer(wide, "y"), shown);
+  EXPECT_FALSE(first_invalid_utf8(shown_pointer("#" + wide.substr(1))));
+}
+
+// Every property below the long name is a part of the schema that waits.
+TEST(SchemaRefusal, LongNamesAreNotKeptForEveryPropertyBelow) {
+  const auto peak_kib = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+  };
+  const auto with_properties = [](const std::string& name) {
+    std::string schema =
+        R"({"$ref":"#/$defs/)" + name + R"(","$defs":{")" + name + R"(":{"properties":{)";
+    for (int group = 0; group < 60; ++group) {
+      schema += (group == 0 ? "\"g" : ",\"g") + std::to_string(group) + R"(":{"properties":{)";
+      for (int i = 0; i < 90; ++i) {
+        const auto number = std::to_string(group * 90 + i);
+        schema += (i == 0 ? "\"" : ",\"") + number + R"(":{"const":)" + number + "}";
+      }
+      schema += "}}";
+    }
+    return schema + "}}}}";
+  };
+  ASSERT_EQ(refusal(with_properties("short")), "taken");
+  const auto before = peak_kib();
+  // Once in the pointer, and once where it leads.
+  const auto schema = with_properties(std::string(60'000, 'n'));
+  ASSERT_LT(schema.size(), SchemaBounds::kBytes);
+  EXPECT_EQ(refusal(schema), "taken");
+  EXPECT_LT(peak_kib() - before, 200L << 10U);
 }
 
 TEST(SchemaRefusal, BoundsOfCounts) {
