@@ -131,6 +131,12 @@ Result<std::vector<TokenId>> FakeEngine::tokenize(std::string_view text,
   return tokens;
 }
 
+Result<std::vector<TokenId>> FakeEngine::tokenize_whole(std::string_view text) const {
+  std::vector<TokenId> tokens;
+  for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
+  return tokens;
+}
+
 Result<std::vector<TokenId>> FakeEngine::tokenize_parts(std::span<const PromptPart> parts,
                                                         bool add_special) const {
   std::vector<TokenId> tokens;

@@ -83,6 +83,7 @@ class FakeEngine : public Engine {
   [[nodiscard]] const EngineFacts& facts() const override { return facts_; }
   [[nodiscard]] Result<std::vector<TokenId>> tokenize(std::string_view text,
                                                       bool add_special) const override;
+  [[nodiscard]] Result<std::vector<TokenId>> tokenize_whole(std::string_view text) const override;
   [[nodiscard]] Result<std::vector<TokenId>> tokenize_parts(std::span<const PromptPart> parts,
                                                             bool add_special) const override;
   [[nodiscard]] std::vector<std::string> control_texts() const override;

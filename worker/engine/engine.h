@@ -115,6 +115,10 @@ class Engine {
   // never twice. Errors: kInternal where libllama refuses the text.
   [[nodiscard]] virtual Result<std::vector<TokenId>> tokenize(std::string_view text,
                                                               bool add_special) const = 0;
+  // The tokens of a whole text as the model was trained to read it: in which nothing is a command,
+  // and with all that the model wants around it (BOS, CLS; EOS, SEP).
+  [[nodiscard]] virtual Result<std::vector<TokenId>> tokenize_whole(
+      std::string_view text) const = 0;
   // As tokenize() of all parts one behind the other, but literal parts become no control tokens.
   [[nodiscard]] virtual Result<std::vector<TokenId>> tokenize_parts(
       std::span<const PromptPart> parts, bool add_special) const = 0;
@@ -176,7 +180,7 @@ class Engine {
   virtual void set_threads(std::uint32_t threads) = 0;
 
   // Asked again and again within decode(); returns whether to give up. Also a sign of progress.
-  // Must be cheap. Set once, before the first decode().
+  // Must be cheap. Replaces the one before; between batches.
   virtual void set_abort_check(std::function<bool()> check) = 0;
 };
 

@@ -132,6 +132,10 @@ Result<std::vector<TokenId>> LlamaEngine::tokenize(std::string_view text, bool a
   return vocabulary_.tokenize(text, add_special);
 }
 
+Result<std::vector<TokenId>> LlamaEngine::tokenize_whole(std::string_view text) const {
+  return vocabulary_.tokenize_whole(text);
+}
+
 Result<std::vector<TokenId>> LlamaEngine::tokenize_parts(std::span<const PromptPart> parts,
                                                          bool add_special) const {
   return vocabulary_.tokenize_parts(parts, add_special);

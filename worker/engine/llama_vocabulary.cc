@@ -53,7 +53,12 @@ Result<std::vector<TokenId>> LlamaVocabulary::tokenize(std::string_view text,
     const auto bos = this->text(llama_vocab_bos(vocabulary_));
     if (!bos.empty() && text.starts_with(bos)) text.remove_prefix(bos.size());
   }
-  auto tokens = run_tokenizer(text, add_special, true);
+  return tokenize_open(text, add_special, true);
+}
+
+Result<std::vector<TokenId>> LlamaVocabulary::tokenize_open(std::string_view text, bool add_special,
+                                                            bool parse_special) const {
+  auto tokens = run_tokenizer(text, add_special, parse_special);
   // Some models close every text with their EOS; a prompt is to be continued.
   if (tokens && add_special && llama_vocab_get_add_eos(vocabulary_) && !tokens->empty() &&
       tokens->back() == llama_vocab_eos(vocabulary_)) {
@@ -84,9 +89,10 @@ Result<std::vector<TokenId>> LlamaVocabulary::tokenize_behind(std::string_view t
 Result<std::vector<TokenId>> LlamaVocabulary::tokenize_parts(std::span<const PromptPart> parts,
                                                              bool add_special) const {
   if (parts.empty()) return tokenize("", add_special);
-  auto all =
-      parts.front().literal ? tokenize("", add_special) : tokenize(parts.front().text, add_special);
-  for (std::size_t i = parts.front().literal ? 0 : 1; all && i < parts.size(); ++i) {
+  const auto& first = parts.front();
+  auto all = first.literal ? tokenize_open(first.text, add_special, false)
+                           : tokenize(first.text, add_special);
+  for (std::size_t i = 1; all && i < parts.size(); ++i) {
     const auto tokens = tokenize_behind(parts[i].text, !parts[i].literal);
     if (!tokens) return tokens;
     all->insert(all->end(), tokens->begin(), tokens->end());

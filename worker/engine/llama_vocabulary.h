@@ -28,6 +28,9 @@ class LlamaVocabulary {
 
   [[nodiscard]] Result<std::vector<TokenId>> tokenize(std::string_view text,
                                                       bool add_special) const;
+  [[nodiscard]] Result<std::vector<TokenId>> tokenize_whole(std::string_view text) const {
+    return run_tokenizer(text, true, false);
+  }
   [[nodiscard]] Result<std::vector<TokenId>> tokenize_parts(std::span<const PromptPart> parts,
                                                             bool add_special) const;
   [[nodiscard]] std::vector<std::string> control_texts() const;
@@ -41,6 +44,9 @@ class LlamaVocabulary {
 
  private:
   [[nodiscard]] Result<std::vector<TokenId>> run_tokenizer(std::string_view text, bool add_special,
+                                                           bool parse_special) const;
+  // Tokens of a text, or of the first piece of one, that is to be continued.
+  [[nodiscard]] Result<std::vector<TokenId>> tokenize_open(std::string_view text, bool add_special,
                                                            bool parse_special) const;
   // Tokens of a piece that stands behind others: without the space that SPM tokenizers put in front
   // of every text.

@@ -116,9 +116,7 @@ Result<std::vector<TokenId>> tokens_of_text(const Engine& engine, const std::str
   if (const auto least = fewest_tokens(text, token_bytes_bound); least > limit) {
     return too_long(param, "at least ", least, limit);
   }
-  // What is embedded is a text of somebody's, in which nothing is a command.
-  const std::vector<PromptPart> parts{PromptPart{text, true}};
-  return engine.tokenize_parts(parts, true);
+  return engine.tokenize_whole(text);
 }
 
 }  // namespace

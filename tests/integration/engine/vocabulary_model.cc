@@ -13,7 +13,8 @@ VocabularyModel::VocabularyModel(const std::string& file) {
   load(std::string(BERTH_MODELS) + "/" + file);
 }
 
-VocabularyModel::VocabularyModel(test_models::Tokenizer tokenizer, std::uint32_t size) {
+VocabularyModel::VocabularyModel(test_models::Tokenizer tokenizer, std::uint32_t size,
+                                 const Keys& keys) {
   test_models::ModelOptions options;
   options.tokenizer = tokenizer;
   options.vocabulary = size;
@@ -23,7 +24,13 @@ VocabularyModel::VocabularyModel(test_models::Tokenizer tokenizer, std::uint32_t
   options.kv_heads = 1;
   const auto path = std::filesystem::temp_directory_path() /
                     ("berth-vocabulary-" + std::to_string(::getpid()) + ".gguf");
-  const auto written = test_models::write_model(options, path.string());
+  auto model = test_models::make_model(options);
+  if (!model) throw std::runtime_error(model.error().message);
+  for (const auto& [key, value] : keys) {
+    model->remove_key(key);
+    model->set_bool(key, value);
+  }
+  const auto written = model->write(path.string());
   if (!written) throw std::runtime_error(written.error().message);
   load(path.string());
   std::filesystem::remove(path);

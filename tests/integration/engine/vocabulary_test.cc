@@ -88,11 +88,10 @@ RC_GTEST_PROP(Vocabulary, PartsGiveTheSameBytesWhereverTheyAreCut, ()) {
   const auto vocabulary = model_of(*rc::gen::inRange<std::size_t>(0, kByteComplete)).vocabulary();
   const auto text = any_text({});
   RC_PRE(!text.empty());
-  const bool literal = *rc::gen::arbitrary<bool>();
-  const auto parts = cut(text, literal);
+  const auto parts = cut(text, *rc::gen::arbitrary<bool>());
   const auto tokens = vocabulary.tokenize_parts(parts, false);
   RC_ASSERT(tokens.has_value());
-  RC_ASSERT(bytes_of(vocabulary, *tokens) == (literal ? text : front(vocabulary) + text));
+  RC_ASSERT(bytes_of(vocabulary, *tokens) == front(vocabulary) + text);
 }
 
 RC_GTEST_PROP(Vocabulary, LiteralPartsHaveNoControlTokens, ()) {
@@ -127,6 +126,70 @@ TEST(Vocabulary, ControlTextsAreTokensInTemplatesOnly) {
       const auto tokens = vocabulary.tokenize_parts(mixed, false);
       ASSERT_TRUE(tokens) << text;
       EXPECT_EQ(std::count(tokens->begin(), tokens->end(), *token), 1) << number << text;
+    }
+  }
+}
+
+// What libllama itself makes of a text in which nothing is a command.
+std::vector<TokenId> by_libllama(const LlamaVocabulary& vocabulary, const std::string& text) {
+  std::vector<TokenId> tokens(text.size() + 8);
+  const auto count = llama_tokenize(
+      vocabulary.get(), text.data(), static_cast<std::int32_t>(text.size()), tokens.data(),
+      static_cast<std::int32_t>(tokens.size()), /*add_special=*/true, /*parse_special=*/false);
+  EXPECT_GE(count, 0);
+  tokens.resize(static_cast<std::size_t>(std::max(count, 0)));
+  return tokens;
+}
+
+std::vector<TokenId> of_one_literal(const LlamaVocabulary& vocabulary, const std::string& text) {
+  const std::vector<PromptPart> parts = {{text, true}};
+  return vocabulary.tokenize_parts(parts, true).value_or(std::vector<TokenId>());
+}
+
+TEST(WholeText, StandsBetweenClsAndSep) {
+  const auto vocabulary = model_of(3).vocabulary();
+  const auto tokens = vocabulary.tokenize_whole("hello [SEP] you");
+  ASSERT_TRUE(tokens);
+  ASSERT_GT(tokens->size(), 2U);
+  const auto sep = *vocabulary.control_token("[SEP]");
+  EXPECT_EQ(tokens->front(), *vocabulary.control_token("[CLS]"));
+  EXPECT_EQ(tokens->back(), sep);
+  EXPECT_EQ(std::count(tokens->begin(), tokens->end(), sep), 1);
+  EXPECT_EQ(*tokens, by_libllama(vocabulary, "hello [SEP] you"));
+  EXPECT_EQ(of_one_literal(vocabulary, "hello [SEP] you"), *tokens);
+}
+
+TEST(WholeText, KeepsItsEosAndAPromptDoesNot) {
+  const VocabularyModel model(Tokenizer::kSpm, 2000, {{"tokenizer.ggml.add_eos_token", true}});
+  const auto vocabulary = model.vocabulary();
+  const auto tokens = vocabulary.tokenize_whole("hello");
+  ASSERT_TRUE(tokens);
+  EXPECT_EQ(tokens->back(), llama_vocab_eos(vocabulary.get()));
+  EXPECT_EQ(*tokens, by_libllama(vocabulary, "hello"));
+  auto open = *tokens;
+  open.pop_back();
+  EXPECT_EQ(of_one_literal(vocabulary, "hello"), open);
+  EXPECT_EQ(*vocabulary.tokenize("hello", true), open);
+}
+
+TEST(WholeText, HasTheSpaceInFrontOfItsFirstWord) {
+  const VocabularyModel model(Tokenizer::kSpm, 2000, {{"tokenizer.ggml.add_space_prefix", true}});
+  const auto vocabulary = model.vocabulary();
+  const auto tokens = vocabulary.tokenize_whole("hello");
+  ASSERT_TRUE(tokens);
+  EXPECT_EQ(bytes_of(vocabulary, *tokens), " hello");
+  EXPECT_EQ(*tokens, by_libllama(vocabulary, "hello"));
+  EXPECT_EQ(of_one_literal(vocabulary, "hello"), *tokens);
+}
+
+TEST(WholeText, IsTokenizedAsByLibllama) {
+  for (std::size_t number = 0; number < kAll; ++number) {
+    const auto vocabulary = model_of(number).vocabulary();
+    for (const std::string text : {"", "a", " two words ", "<s>[CLS]</s>", "\n"}) {
+      const auto tokens = vocabulary.tokenize_whole(text);
+      ASSERT_TRUE(tokens);
+      EXPECT_EQ(*tokens, by_libllama(vocabulary, text)) << number << text;
+      EXPECT_EQ(of_one_literal(vocabulary, text), *tokens) << number << text;
     }
   }
 }

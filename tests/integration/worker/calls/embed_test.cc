@@ -63,6 +63,29 @@ Scratch* Embed::scratch_ = nullptr;
 WorkerProcess* Embed::worker_ = nullptr;
 std::uint32_t Embed::size_ = 0;
 
+// [CLS] in front and [SEP] behind, as the encoder was trained.
+TEST_F(Embed, ATextIsReadAsItsOwnTokens) {
+  v1::TokenizeRequest text;
+  text.set_text("a [SEP] text");
+  text.set_parse_special(false);
+  const auto tokens = reply(*worker_, &v1::Worker::Stub::Tokenize, text);
+  ASSERT_TRUE(tokens.status.ok()) << tokens.status.error_message();
+  ASSERT_GT(tokens.response.texts_size(), 2);
+  EXPECT_EQ(tokens.response.texts(0), "[CLS]");
+  EXPECT_EQ(*tokens.response.texts().rbegin(), "[SEP]");
+
+  auto request = texts({text.text()});
+  request.add_inputs()->mutable_tokens()->mutable_ids()->CopyFrom(tokens.response.ids());
+  const auto made = embed(*worker_, request);
+  ASSERT_EQ(made.response.embeddings_size(), 2) << made.status.error_message();
+  const auto& of_text = made.response.embeddings(0);
+  const auto& of_tokens = made.response.embeddings(1);
+  EXPECT_EQ(of_text.tokens(), of_tokens.tokens());
+  for (int i = 0; i < of_text.values_size(); ++i) {
+    EXPECT_NEAR(of_text.values(i), of_tokens.values(i), 1e-3);
+  }
+}
+
 TEST_F(Embed, InputsOfAllSortsInTheirOrder) {
   std::vector<std::string> all;
   for (int i = 0; i < 20; ++i) all.push_back("text number " + std::to_string(i));

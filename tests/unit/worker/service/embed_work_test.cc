@@ -133,10 +133,9 @@ TEST(EmbedCheck, T93_AnInputLongerThanABatchIsRefusedWithBothNumbers) {
 class CountingEngine final : public FakeEngine {
  public:
   CountingEngine() : FakeEngine(1) {}
-  [[nodiscard]] Result<std::vector<TokenId>> tokenize_parts(std::span<const PromptPart> parts,
-                                                            bool add_special) const override {
+  [[nodiscard]] Result<std::vector<TokenId>> tokenize_whole(std::string_view text) const override {
     ++texts;
-    return FakeEngine::tokenize_parts(parts, add_special);
+    return FakeEngine::tokenize_whole(text);
   }
 
   mutable int texts = 0;
