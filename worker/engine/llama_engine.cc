@@ -41,8 +41,7 @@ std::uint32_t LlamaEngine::window_for(const EngineSettings& settings) const {
 bool LlamaEngine::make_context(const EngineSettings& settings) {
   if (!make_context_once(settings)) return false;
   if (kind_.purpose == Purpose::kEmbed || llama_get_memory(context_.get()) != nullptr) return true;
-  // Without memory it can only embed, although its file does not say so.
-  kind_ = ModelKind{Purpose::kEmbed, LLAMA_POOLING_TYPE_MEAN, false, true};
+  kind_ = memoryless_kind(settings);
   return make_context_once(settings);
 }
 

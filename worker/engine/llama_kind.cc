@@ -84,6 +84,12 @@ tl::expected<ModelKind, LoadFailure> kind_of(const llama_model* model,
   return kind;
 }
 
+ModelKind memoryless_kind(const EngineSettings& settings) {
+  const auto set = pooling_from_name(settings.pooling);
+  const auto pooling = set == LLAMA_POOLING_TYPE_NONE ? LLAMA_POOLING_TYPE_MEAN : set;
+  return ModelKind{Purpose::kEmbed, pooling, false, true};
+}
+
 std::string_view pooling_name(PoolingType pooling) {
   for (const auto& [type, name] : kPoolings) {
     if (type == pooling) return name;

@@ -32,6 +32,10 @@ struct ModelKind {
 tl::expected<ModelKind, LoadFailure> kind_of(const llama_model* model,
                                              const EngineSettings& settings);
 
+// The kind of a model without attention memory, which can do nothing but read a text at once and
+// embed it, although its file does not say so. The pooling is the setting's, else `mean`.
+ModelKind memoryless_kind(const EngineSettings& settings);
+
 // The name of a pooling type; empty for none.
 std::string_view pooling_name(PoolingType pooling);
 

@@ -30,6 +30,10 @@ Failed cancelled_load() {
   return Failed(LoadFailure{"", "cancelled", true});
 }
 
+Failed no_use_for_draft() {
+  return failed("permanent", "a model that embeds has no use for a draft model");
+}
+
 // Bytes of the model's files. A split model is named by its first file; the others are found by
 // their number.
 std::uint64_t model_file_bytes(const std::string& path) {
@@ -177,7 +181,7 @@ tl::expected<std::unique_ptr<Engine>, LoadFailure> Loader::run() {
   const auto kind = kind_of(model->get(), settings_);
   if (!kind) return Failed(kind.error());
   if (kind->purpose == Purpose::kEmbed && !settings_.draft_path.empty()) {
-    return failed("permanent", "a model that embeds has no use for a draft model");
+    return no_use_for_draft();
   }
   auto adapters = LlamaAdapters::load(model->get(), settings_, log_);
   if (!adapters) return Failed(adapters.error());
@@ -200,6 +204,8 @@ tl::expected<std::unique_ptr<Engine>, LoadFailure> Loader::complete(LlamaEngine*
     return Failed(
         log_.failure(settings_.model_path, "libllama did not say why there is no context"));
   }
+  // Only now it shows of some models that they can only embed.
+  if (draft && engine->facts().purpose == Purpose::kEmbed) return no_use_for_draft();
   if (!engine->put_on(std::move(adapters))) {
     return Failed(log_.failure(settings_.model_path,
                                "libllama did not say why the adapters cannot be put on"));

@@ -129,6 +129,39 @@ TEST(Embedding, APoolingTypeInTheFileIsEnough) {
   EXPECT_EQ(engine->facts().pooling, "last");
 }
 
+// A file that says of an encoder that it reads from left to right, and no pooling: that it can only
+// embed shows when its context has no memory.
+std::string file_that_hides_its_kind() {
+  auto hidden = test_models::make_model(model("bert"));
+  EXPECT_TRUE(hidden);
+  hidden->remove_key("bert.pooling_type");
+  hidden->remove_key("bert.attention.causal");
+  hidden->set_bool("bert.attention.causal", true);
+  auto path = scratch_file("hidden.gguf");
+  EXPECT_TRUE(hidden->write(path));
+  return path;
+}
+
+TEST(Embedding, AFileThatHidesItsKindIsServedAsTheSettingsSay) {
+  const auto path = file_that_hides_its_kind();
+  const auto plain = load_well({.model_path = path});
+  EXPECT_EQ(plain->facts().purpose, Purpose::kEmbed);
+  EXPECT_EQ(plain->facts().pooling, "mean");
+  const auto set = load_well({.model_path = path, .pooling = "cls"});
+  EXPECT_EQ(set->facts().pooling, "cls");
+  EXPECT_LT(likeness(embed(*plain, {some_tokens(9)}).at(0), embed(*set, {some_tokens(9)}).at(0)),
+            0.9999);
+}
+
+TEST(Embedding, AFileThatHidesItsKindTakesNoDraft) {
+  auto drafts = model("llama");
+  drafts.tokenizer = test_models::Tokenizer::kWpm;
+  const auto failure =
+      failure_of({.model_path = file_that_hides_its_kind(), .draft_path = random_file(drafts)});
+  EXPECT_EQ(failure.failure_class, "permanent");
+  EXPECT_THAT(failure.reason, HasSubstr("no use for a draft"));
+}
+
 TEST(Embedding, RefusesWhatIsNoBatch) {
   const auto engine = load_well({.model_path = random_file(model("bert")), .sequences = 2});
   EXPECT_THAT(refusal(*engine, {}), HasSubstr("0 inputs"));
