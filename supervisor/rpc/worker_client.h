@@ -103,7 +103,9 @@ class WorkerClient {
   virtual ~WorkerClient() = default;  // ends the streams; no callback of the observer after it
 
   // Starts a generation. The sink is kept alive until on_end() has returned. `deadline`: when the
-  // RPC layer ends the call with kDeadline.
+  // RPC layer gives the call up; then it ends with kDeadline as soon as the sink takes what came
+  // before. A call whose sink has no room ends only after resume() or cancel(), so whoever has to
+  // be done in time keeps a timer of its own and cancels.
   virtual std::unique_ptr<GenerateCall> generate(const core::GenerateRequest& request,
                                                  SteadyTime deadline,
                                                  std::shared_ptr<GenerateSink> sink) = 0;
