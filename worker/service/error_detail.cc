@@ -1,9 +1,17 @@
 #include "worker/service/error_detail.h"
 
+#include <algorithm>
+
+#include "common/text.h"
+
 namespace berth::worker {
 namespace {
 
 constexpr double kRetrySeconds = 1;
+
+void cut(std::string& text) {
+  text.resize(utf8_prefix(text, kTrailerTextBytes));
+}
 
 }  // namespace
 
@@ -18,13 +26,27 @@ v1::ErrorDetail to_detail(const Error& error, const std::string& request_id) {
   const auto& extras = *error.extras;
   detail.set_param(extras.param);
   if (extras.retry_after_seconds) detail.set_retry_after_seconds(*extras.retry_after_seconds);
+  for (const auto& name : extras.suggestions) detail.add_suggestions(name);
   if (extras.needed) detail.set_needed(*extras.needed);
   if (extras.limit) detail.set_limit(*extras.limit);
   return detail;
 }
 
+std::string to_trailer(v1::ErrorDetail detail) {
+  cut(*detail.mutable_message());
+  cut(*detail.mutable_param());
+  cut(*detail.mutable_request_id());
+  auto& names = *detail.mutable_suggestions();
+  names.DeleteSubrange(std::min(names.size(), kTrailerSuggestions),
+                       std::max(0, names.size() - kTrailerSuggestions));
+  for (auto& name : names) cut(name);
+  return detail.SerializeAsString();
+}
+
 grpc::Status to_status(const Error& error) {
-  return {static_cast<grpc::StatusCode>(reason_info(error.reason).grpc_code), error.message};
+  auto message = error.message;
+  cut(message);
+  return {static_cast<grpc::StatusCode>(reason_info(error.reason).grpc_code), message};
 }
 
 }  // namespace berth::worker

@@ -111,7 +111,7 @@ void GenerateStream::send_end() {
     StartWriteAndFinish(&wire_, grpc::WriteOptions(), grpc::Status::OK);
   } else if (const auto* const error = std::get_if<Error>(end_.get())) {
     *wire_.mutable_error() = to_detail(*error, request_.request_id());
-    context_.AddTrailingMetadata(kErrorTrailer, wire_.error().SerializeAsString());
+    context_.AddTrailingMetadata(kErrorTrailer, to_trailer(wire_.error()));
     StartWriteAndFinish(&wire_, grpc::WriteOptions(), to_status(*error));
   } else {
     Finish(grpc::Status(grpc::StatusCode::CANCELLED, "The caller went away."));

@@ -25,8 +25,7 @@ std::shared_ptr<UnaryCall> UnaryCall::create(grpc::CallbackServerContext& contex
 
 void UnaryCall::on_end(JobEnd end) {
   if (const auto* const error = std::get_if<Error>(&end)) {
-    context_.AddTrailingMetadata(kErrorTrailer,
-                                 to_detail(*error, setup_.request_id).SerializeAsString());
+    context_.AddTrailingMetadata(kErrorTrailer, to_trailer(to_detail(*error, setup_.request_id)));
     Finish(to_status(*error));
   } else {
     Finish(grpc::Status(grpc::StatusCode::CANCELLED, "The caller went away."));
