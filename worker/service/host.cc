@@ -77,6 +77,8 @@ Host::Host(Options options, ListenSocket socket, TemplateChoice choice, EngineLo
                                   wake_main();
                                 },
                                 [this](std::uint32_t threads) { runner_.set_threads(threads); }}),
+      heart_([this] { return heartbeat(); },
+             [this](const v1::Heartbeat& beat) { hub_.tell_heartbeat(beat); }),
       service_(std::make_unique<WorkerService>(hub_, preparer_, runner_)) {
   const auto set = ending_signals();
   signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -132,7 +134,7 @@ int Host::run() {
       // Where all wait for their clients, the context thread has nothing to do but to say that it
       // lives: with the next beat.
       if (service_->pauses().streams > 0) runner_.wake();
-      if (working) beat();
+      if (working) heart_.beat();
     }
   }
 }
@@ -278,7 +280,7 @@ void Host::on_vocabulary(const Engine& engine) {
 // --- any thread
 
 void Host::on_activity() {
-  beat();
+  heart_.beat();
   wake_main();
 }
 
@@ -286,7 +288,7 @@ void Host::on_drained() {
   hub_.tell_drained();
 }
 
-void Host::beat() {
+v1::Heartbeat Host::heartbeat() const {
   const auto activity = runner_.activity();
   v1::Heartbeat heartbeat;
   const auto& pauses = service_->pauses();
@@ -295,7 +297,7 @@ void Host::beat() {
   heartbeat.set_waiting(activity.waiting);
   // Never more than were active a moment ago.
   heartbeat.set_paused(std::min(pauses.streams.load(), activity.active));
-  hub_.tell_heartbeat(heartbeat);
+  return heartbeat;
 }
 
 }  // namespace berth::worker

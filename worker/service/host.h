@@ -13,6 +13,7 @@
 #include "worker/engine/engine.h"
 #include "worker/lanes/lane_runner.h"
 #include "worker/service/control_hub.h"
+#include "worker/service/heart.h"
 #include "worker/service/listen_socket.h"
 #include "worker/service/options.h"
 #include "worker/service/preparer.h"
@@ -57,7 +58,7 @@ class Host final : private LoadObserver, private LaneObserver {
   // Any thread.
   void on_activity() override;
   void on_drained() override;
-  void beat();
+  [[nodiscard]] v1::Heartbeat heartbeat() const;
   void wake_main();
 
   // Main thread.
@@ -75,6 +76,7 @@ class Host final : private LoadObserver, private LaneObserver {
   LaneRunner runner_;
   Preparer preparer_;
   ControlHub hub_;
+  Heart heart_;
   std::unique_ptr<class WorkerService> service_;
   std::unique_ptr<grpc::Server> server_;
   UniqueFd signals_;
