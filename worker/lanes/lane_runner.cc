@@ -142,6 +142,11 @@ bool LaneRunner::turn() {
     end_all();
     return false;
   }
+  {
+    // First: what somebody is woken for from here on may already have been looked at.
+    const std::lock_guard lock(mutex_);
+    woken_ = false;
+  }
   const auto now = now_();
   batch_now_ = now;
   sweep_lanes(now);
@@ -158,7 +163,6 @@ bool LaneRunner::turn() {
 void LaneRunner::look_at_queues(SteadyTime now) {
   {
     const std::lock_guard lock(mutex_);
-    woken_ = false;
     sweep_queues(now, taken_);
     take_admitted(taken_);
     foreseen_.clear();

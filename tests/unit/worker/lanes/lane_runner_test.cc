@@ -37,10 +37,11 @@ class FakeSink final : public JobSink {
   }
   void on_token(std::string_view text, std::span<const SampledToken> tokens) override {
     const std::lock_guard lock(mutex_);
-    EXPECT_FALSE(text.empty());
+    EXPECT_FALSE(text.empty() && tokens.empty());
     EXPECT_FALSE(end_.has_value());
     text_ += text;
     for (const auto& token : tokens) ids_.push_back(token.token);
+    counts_.push_back(tokens.size());
     if (text_.size() >= room_) full_ = true;
     changed_.notify_all();
   }
@@ -51,8 +52,16 @@ class FakeSink final : public JobSink {
     changed_.notify_all();
   }
   [[nodiscard]] bool has_room() const override { return !full_; }
-  [[nodiscard]] bool cancelled() const override { return cancelled_; }
+  [[nodiscard]] bool cancelled() const override {
+    if (look_awaited_.exchange(false)) at_look_();
+    return cancelled_;
+  }
 
+  // Called once, when it is next asked whether it was cancelled.
+  void at_next_look(std::function<void()> call) {
+    at_look_ = std::move(call);
+    look_awaited_ = true;
+  }
   void cancel() { cancelled_ = true; }
   // Takes so many bytes of text, then has no room.
   void set_room(std::size_t bytes) {
@@ -77,6 +86,11 @@ class FakeSink final : public JobSink {
     const std::lock_guard lock(mutex_);
     return ids_;
   }
+  // Tokens of each call.
+  std::vector<std::size_t> counts() {
+    const std::lock_guard lock(mutex_);
+    return counts_;
+  }
   std::vector<std::uint32_t> prefills() {
     const std::lock_guard lock(mutex_);
     return prefills_;
@@ -91,7 +105,10 @@ class FakeSink final : public JobSink {
   std::condition_variable changed_;
   std::string text_;
   std::vector<TokenId> ids_;
+  std::vector<std::size_t> counts_;
   std::vector<std::uint32_t> prefills_;
+  std::function<void()> at_look_;
+  mutable std::atomic<bool> look_awaited_{false};
   std::size_t room_ = SIZE_MAX;
   std::optional<JobEnd> end_;
   std::atomic<bool> full_{false};
@@ -354,6 +371,31 @@ TEST_F(LaneRunnerTest, SlowReaderCanBeCancelled) {
   sink->cancel();
   runner_.wake();
   EXPECT_TRUE(std::holds_alternative<JobCancelled>(sink->wait_end()));
+}
+
+// The wake-up comes while a turn is under way that has looked at the lane already: whichever of two
+// lanes is looked at first, one of both jobs is cancelled too late for its turn.
+TEST_F(LaneRunnerTest, ACancelWithinATurnIsNotForgotten) {
+  start(2);
+  for (const std::size_t ends : {0U, 1U}) {
+    std::vector<std::shared_ptr<FakeSink>> sinks;
+    for (int i = 0; i < 2; ++i) {
+      auto paused = job(talkative(20));
+      sinks.push_back(sink_of(*paused));
+      sinks.back()->set_room(2);
+      submit(std::move(paused));
+      sinks.back()->wait_text(2);
+    }
+    sinks[1 - ends]->at_next_look([&] {
+      sinks[ends]->cancel();
+      runner_.wake();
+    });
+    runner_.wake();
+    EXPECT_TRUE(std::holds_alternative<JobCancelled>(sinks[ends]->wait_end()));
+    sinks[1 - ends]->cancel();
+    runner_.wake();
+    sinks[1 - ends]->wait_end();
+  }
 }
 
 TEST_F(LaneRunnerTest, DeadlineEndsWaitingRunningAndPausedJobs) {
