@@ -51,7 +51,8 @@ class JobSink {
 
   // Tokens of the prompt that were read; only for prompts of several chunks.
   virtual void on_prefill(std::uint32_t done, std::uint32_t total) = 0;
-  // Whole characters, never empty, and the tokens that they came from.
+  // Whole characters and the tokens that they came from. One of both may be empty: tokens need not
+  // have a text, and the text of tokens that were told of may come later.
   virtual void on_token(std::string_view text, std::span<const SampledToken> tokens) = 0;
   // Last call, exactly once; may come from another thread where the job never began.
   virtual void on_end(JobEnd end) = 0;

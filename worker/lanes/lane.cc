@@ -179,7 +179,7 @@ Result<Lane::Completion> Lane::take_token(std::size_t output, SteadyTime now) {
   if (result_.completion_tokens >= job_->max_tokens || tokens_.size() >= engine_->facts().window) {
     return Completion{JobResult::Finish::kLength};
   }
-  send_text();
+  if (!text_.empty() || unsent_.size() >= kMaxSilentTokens) send();
   return Completion{};
 }
 
@@ -200,8 +200,7 @@ void Lane::settle_proposals() {
   cannot_cut_ = true;
 }
 
-void Lane::send_text() {
-  if (text_.empty()) return;
+void Lane::send() {
   job_->sink->on_token(text_, unsent_);
   text_.clear();
   unsent_.clear();
@@ -213,7 +212,8 @@ void Lane::finish(JobResult::Finish finish, SteadyTime now) {
     result_.finish = JobResult::Finish::kStop;
   }
   result_.stop_text = assembler_.met();
-  send_text();
+  // Tokens whose text is dropped, as a part of the stop text, are not told of.
+  if (!text_.empty() || (result_.stop_text.empty() && !unsent_.empty())) send();
   result_.timings.decode = now - read_prompt_;
   end(std::move(result_));
 }

@@ -95,6 +95,9 @@ class Lane {
   void end(JobEnd end);
 
  private:
+  // So many tokens without text (control tokens that are not shown) wait for a text to go with.
+  static constexpr std::size_t kMaxSilentTokens = 64;
+
   // How an answer is complete; nothing: it goes on.
   using Completion = std::optional<JobResult::Finish>;
 
@@ -105,7 +108,8 @@ class Lane {
   Result<Completion> take_token(std::size_t output, SteadyTime now);
   // Keeps of the proposals what the answer has in common with them.
   void settle_proposals();
-  void send_text();
+  // What was not sent yet, be it text or only tokens.
+  void send();
   void finish(JobResult::Finish finish, SteadyTime now);
 
   SequenceId sequence_;

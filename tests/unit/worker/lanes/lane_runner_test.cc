@@ -398,6 +398,32 @@ TEST_F(LaneRunnerTest, ACancelWithinATurnIsNotForgotten) {
   }
 }
 
+// All that it says are control tokens, which have no text.
+class SilentEngine final : public FakeEngine {
+ public:
+  SilentEngine() : FakeEngine(1) { never_ends = true; }
+  void append_piece(TokenId token, std::string& out, bool show_control) const override {
+    if (show_control) FakeEngine::append_piece(token, out, true);
+  }
+};
+
+TEST_F(LaneRunnerTest, TokensWithoutTextAreToldOfToo) {
+  SilentEngine engine;
+  runner_.open(engine);
+  for (const std::uint32_t tokens_wanted : {1U, 130U}) {
+    auto made = job(tokens("prompt"));
+    made->max_tokens = tokens_wanted;
+    const auto sink = submit(std::move(made));
+    while (runner_.turn()) {
+    }
+    EXPECT_EQ(result_of(sink->wait_end()).completion_tokens, tokens_wanted);
+    EXPECT_EQ(sink->text(), "");
+    EXPECT_EQ(sink->ids().size(), tokens_wanted);
+    EXPECT_EQ(sink->counts(), tokens_wanted == 1 ? std::vector<std::size_t>{1}
+                                                 : std::vector<std::size_t>({64, 64, 2}));
+  }
+}
+
 TEST_F(LaneRunnerTest, DeadlineEndsWaitingRunningAndPausedJobs) {
   start(1);
   auto running = job(talkative(20));
