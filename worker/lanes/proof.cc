@@ -29,6 +29,11 @@ Status prove_embedding(Engine& engine, TokenId token) {
   if (done && vectors.size() != 1) {
     return fail(Reason::kLoadFailed, "the model gave no embedding of one token");
   }
+  if (done && vectors.front().empty()) {
+    return fail(Reason::kLoadFailed,
+                "The model computed no usable embedding (NaN or infinite). Its file may be "
+                "damaged.");
+  }
   return done;
 }
 

@@ -255,6 +255,18 @@ TEST_F(LaneRunnerTest, L6_ProvesWithOneTokenAndLeavesNothingBehind) {
   EXPECT_THAT(proof.error().message, testing::HasSubstr("the test says so"));
 }
 
+TEST_F(LaneRunnerTest, L6_WhatGivesNoUsableEmbeddingIsNotReady) {
+  FakeSettings settings;
+  settings.purpose = Purpose::kEmbed;
+  settings.embedding_size = 4;
+  FakeEngine engine(settings);
+  EXPECT_TRUE(prove(engine, [] { return false; }).has_value());
+  engine.unusable_token = 0;
+  const auto proof = prove(engine, [] { return false; });
+  ASSERT_FALSE(proof.has_value());
+  EXPECT_THAT(proof.error().message, testing::HasSubstr("NaN"));
+}
+
 TEST_F(LaneRunnerTest, S1_WorksInTheOrderOfArrival) {
   gate_.close();
   start(1);
