@@ -94,8 +94,13 @@ Result<std::unique_ptr<GrammarGate>> GrammarGate::make(const llama_vocab* vocabu
   return gate;
 }
 
-bool GrammarGate::allows(TokenId token) {
+void GrammarGate::begin_question() {
   states_.begin_token();
+  if (place_) place_->state = states_.keep_only(place_->state);
+}
+
+bool GrammarGate::allows(TokenId token) {
+  begin_question();
   if (place_) return !refuses(token);
   if (vocabulary_.ends_generation(token)) return true;
   const auto started = after_trigger(token);
@@ -103,7 +108,7 @@ bool GrammarGate::allows(TokenId token) {
 }
 
 void GrammarGate::mark_refused(std::span<llama_token_data> candidates) {
-  states_.begin_token();
+  begin_question();
   for (auto& candidate : candidates) {
     if (refuses(candidate.id)) candidate.logit = kRefusedLogit;
   }
@@ -111,7 +116,7 @@ void GrammarGate::mark_refused(std::span<llama_token_data> candidates) {
 
 std::optional<std::span<const TokenId>> GrammarGate::possible() {
   if (starts_ == nullptr) return std::nullopt;
-  states_.begin_token();
+  begin_question();
   const auto others = starts_->others();
   possible_.assign(others.begin(), others.end());
   const auto characters = starts_->characters();
@@ -125,7 +130,7 @@ std::optional<std::span<const TokenId>> GrammarGate::possible() {
 
 Status GrammarGate::accept(TokenId token) {
   if (vocabulary_.ends_generation(token)) return {};
-  states_.begin_token();
+  begin_question();
   if (place_) {
     place_ = after(token);
     characters_ += characters_of(text_);
@@ -137,8 +142,11 @@ Status GrammarGate::accept(TokenId token) {
     }
     tail_.clear();
   }
-  if (place_->state != GbnfStates::kRefused) place_->state = states_.keep_only(place_->state);
-  if (place_->state < GbnfStates::kTooMany) return {};
+  if (place_->state == GbnfStates::kRefused) {
+    return fail(Reason::kInternal, "A token was chosen that the grammar refuses.");
+  }
+  place_->state = states_.keep_only(place_->state);
+  if (place_->state != GbnfStates::kTooMany) return {};
   return fail(Reason::kInvalidArgument,
               "The grammar is ambiguous while it nests: after " + std::to_string(characters_) +
                   " characters it could stand at more than " +

@@ -38,18 +38,22 @@ class GrammarGate {
   // goes on with a text that the grammar refuses. What is too ambiguous to know is allowed here,
   // and accept()'s error.
   bool allows(TokenId token);
-  // Makes the logits of what may not come next -infinity; not while it waits.
+  // Makes the logits of what may not come next -infinity; not while it waits. Bounded in time for
+  // all together: what it has not come to is left as it is, so allows() has the last word.
   void mark_refused(std::span<llama_token_data> candidates);
   // Tokens among which are all that may come next; nothing where any may. For the time until the
   // next call; not while it waits.
   std::optional<std::span<const TokenId>> possible();
   // `token`, which it allows, has come. Errors: kInvalidArgument, where the grammar is too
-  // ambiguous for what has been written; then it is used no more.
+  // ambiguous for what has been written; kInternal, where it does not allow the token. Then it is
+  // used no more.
   Status accept(TokenId token);
 
  private:
   GrammarGate(LlamaVocabulary vocabulary, GbnfStates states, std::vector<std::string> triggers);
 
+  // There is time for another one, and memory: other states than the present one may be forgotten.
+  void begin_question();
   [[nodiscard]] GrammarPlace after(TokenId token);
   [[nodiscard]] bool refuses(TokenId token);
   // The token's bytes, those of control tokens, too; until the next call.

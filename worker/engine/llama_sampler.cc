@@ -20,7 +20,8 @@ constexpr float kBanned = -std::numeric_limits<float>::infinity();
 // by temperatures down to kLeastTemperature before. Only differences matter, so higher ones are
 // lowered; usual ones are not, to draw exactly what libllama would.
 constexpr float kHigh = 1e5F;
-// Tokens that may be refused one by one where a sleeping grammar refuses what follows a trigger.
+// Draws that may be refused one by one: by a sleeping grammar that refuses what follows a trigger,
+// or by one that takes too long to ask it about every token first.
 constexpr int kMostRefusals = 64;
 // Of the likeliest candidates.
 constexpr std::size_t kMostSorted = 8192;
@@ -34,6 +35,14 @@ tl::unexpected<Error> no_token() {
 tl::unexpected<Error> grammar_allows_none() {
   return fail(Reason::kInvalidArgument,
               "The grammar allows no token here that the model has and the settings do not ban.");
+}
+
+tl::unexpected<Error> grammar_takes_too_long() {
+  return fail(Reason::kInvalidArgument,
+              "The grammar takes too long to find a token that it allows: " +
+                  std::to_string(kMostRefusals) +
+                  " likely ones were refused one by one. Use fewer alternatives that can begin at "
+                  "any place, or a top_k.");
 }
 
 std::vector<std::pair<TokenId, float>> all_biases(const llama_vocab* vocabulary,
@@ -190,10 +199,15 @@ Result<TokenId> LlamaSampler::pick(std::span<float> logits, std::size_t best,
 
 Result<TokenId> LlamaSampler::pick_allowed(std::span<float> logits,
                                            std::vector<llama_token_data>& scratch) {
-  const bool sorted = fill_allowed(logits, scratch);
-  if (scratch.empty()) return grammar_allows_none();
-  if (choice_) return run_choice(scratch, sorted);
-  return scratch.front().id;
+  for (int refusals = 0; refusals < kMostRefusals; ++refusals) {
+    const bool sorted = fill_allowed(logits, refusals > 0, scratch);
+    if (scratch.empty()) return grammar_allows_none();
+    auto token = choice_ ? run_choice(scratch, sorted) : Result<TokenId>(scratch.front().id);
+    // Among so many the grammar may not have come to this one.
+    if (!token || grammar_->allows(*token)) return token;
+    change(logits, *token, kBanned);
+  }
+  return grammar_takes_too_long();
 }
 
 Result<TokenId> LlamaSampler::pick_unbanned(std::span<float> logits, TokenId refused,
@@ -271,8 +285,9 @@ void LlamaSampler::fill_possible(std::span<const float> logits,
 
 // The candidates that the grammar allows, the likeliest first where it returns true. Where only the
 // likeliest of them are wanted, it asks about some of the likeliest first, and about all only where
-// too few of those are allowed: the grammar takes far longer than anything else here.
-bool LlamaSampler::fill_allowed(std::span<const float> logits,
+// too few of those are allowed: the grammar takes far longer than anything else here. It may not
+// come to all of them; with `likeliest_first` it comes to those first that are likely to be drawn.
+bool LlamaSampler::fill_allowed(std::span<const float> logits, bool likeliest_first,
                                 std::vector<llama_token_data>& scratch) {
   const auto remove_refused = [&] {
     grammar_->mark_refused(scratch);
@@ -289,6 +304,10 @@ bool LlamaSampler::fill_allowed(std::span<const float> logits,
     return true;
   }
   fill_possible(logits, scratch);
+  if (likeliest_first) {
+    std::sort(scratch.begin(), scratch.end(),
+              [](const auto& left, const auto& right) { return left.logit > right.logit; });
+  }
   remove_refused();
   if (wanted == 0) {
     // As libllama has them: the order decides which of them a random number draws.

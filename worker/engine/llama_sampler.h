@@ -68,7 +68,8 @@ class LlamaSampler final : public Sampler {
   void fill_top(std::span<const float> logits, std::size_t count,
                 std::vector<llama_token_data>& scratch);
   void fill_possible(std::span<const float> logits, std::vector<llama_token_data>& scratch);
-  bool fill_allowed(std::span<const float> logits, std::vector<llama_token_data>& scratch);
+  bool fill_allowed(std::span<const float> logits, bool likeliest_first,
+                    std::vector<llama_token_data>& scratch);
   void add_logprobs(std::span<const float> logits, float highest, SampledToken& chosen);
   Status accept(TokenId token);
 

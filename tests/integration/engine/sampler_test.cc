@@ -8,6 +8,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/integration/engine/vocabulary_model.h"
@@ -184,6 +185,48 @@ TEST(LlamaSampler, DrawsOnceMoreWhereTheGrammarRefuses) {
       if (llama_vocab_is_eog(model().get(), expected)) break;
       llama_sampler_accept(grammar.get(), expected);
       llama_sampler_accept(chain.get(), expected);
+    }
+  }
+}
+
+// Each character opens thousands of alternatives, so that the time for all candidates together is
+// over long before the last ones. What is drawn of these is allowed all the same.
+TEST(LlamaSampler, NoRefusedTokenIsDrawnWhereAskingTakesTooLong) {
+  std::mt19937 random(7);
+  constexpr std::string_view kLetters = "bdfgklmnprstvzaeou";
+  std::string words;
+  for (int i = 0; i < 3000; ++i) {
+    words += i == 0 ? "\"" : "\" | \"";
+    for (int k = 0; k < 10; ++k) words += kLetters[random() % kLetters.size()];
+  }
+  SamplingSettings settings;
+  settings.grammar = "root ::= any* (" + words + "\") any*\nany ::= [ a-hj-z]";
+  settings.min_p = 0;
+  settings.top_p = 1;
+  std::vector<TokenId> refused;
+  TokenId allowed = 0;
+  for (TokenId token = kSize - 1; allowed == 0; --token) {
+    std::string text;
+    model().vocabulary().append_piece(token, text, true);
+    const auto last = text.find('i');
+    if (last == std::string::npos) {
+      allowed = token;
+    } else if (last > 2 && refused.size() < 20) {
+      refused.push_back(token);
+    }
+  }
+  for (const std::uint32_t top_k : {0U, 5000U, 40U, 1U}) {
+    settings.top_k = top_k;
+    const auto made = LlamaSampler::make(model().get(), settings, 2048);
+    ASSERT_TRUE(made) << made.error().message;
+    std::vector<float> logits(kSize, -30);
+    for (const auto token : refused) logits[static_cast<std::size_t>(token)] = 10;
+    logits[static_cast<std::size_t>(allowed)] = 5;
+    std::vector<llama_token_data> scratch;
+    for (int step = 0; step < 3; ++step) {
+      const auto chosen = static_cast<LlamaSampler&>(**made).choose(logits, scratch);
+      ASSERT_TRUE(chosen) << chosen.error().message;
+      EXPECT_EQ(chosen->token, allowed) << top_k;
     }
   }
 }

@@ -167,6 +167,16 @@ TEST(GrammarGate, WhatStaysAmbiguousEndsWithAnError) {
   EXPECT_THAT(why, HasSubstr("characters it could stand at more than 256 places."));
 }
 
+TEST(GrammarGate, WhatItRefusesIsNoAmbiguity) {
+  const auto gate = gate_of("root ::= \"1\"");
+  const auto other = model().vocabulary().tokenize("2", false);
+  ASSERT_FALSE(gate->allows(other->front()));
+  const auto accepted = gate->accept(other->front());
+  ASSERT_FALSE(accepted);
+  EXPECT_EQ(accepted.error().reason, Reason::kInternal);
+  EXPECT_THAT(accepted.error().message, HasSubstr("refuses"));
+}
+
 TEST(GrammarGate, TriggersMayBeginWithOneAnother) {
   const auto gate = gate_of("root ::= \"1\"", {"<a", "<ab>"});
   const auto say = [&](const std::string& text) {
