@@ -353,7 +353,7 @@ class Reader {
     for (const auto& [spec, value] : defaults_) {
       if (spec->store != nullptr) spec->store({&config, &carrier}, value.value);
     }
-    check_attention(Section::kDefaults, {}, carrier.settings, found, defaults_);
+    check_combinations(Section::kDefaults, {}, carrier.settings, found, defaults_);
     config.defaults = std::move(carrier.settings);
     show(config, Section::kDefaults, {}, defaults_);
     note_ignored(config, Section::kDefaults, {}, found, defaults_);
@@ -368,7 +368,7 @@ class Reader {
         if (spec->store != nullptr) spec->store({&config, &model}, value.value);
       }
       check_model(model, instance, values);
-      check_attention(Section::kModel, name, model.settings, instance.found, values);
+      check_combinations(Section::kModel, name, model.settings, instance.found, values);
       show_model(config, model, values);
       note_ignored(config, Section::kModel, name, instance.found, values);
       config.models.push_back(std::move(model));
@@ -456,21 +456,45 @@ class Reader {
     }
   }
 
-  // llama.cpp reads a quantized memory in the fused attention only. Told where it was written: what
-  // a model has from [defaults] alone is the problem of that section.
-  void check_attention(Section section, const std::string& instance, const ModelSettings& settings,
-                       const FoundSettings& found, const EffectiveSettings& values) {
+  // What no worker takes, so that no load has to fail first.
+  void check_combinations(Section section, const std::string& instance,
+                          const ModelSettings& settings, const FoundSettings& found,
+                          const EffectiveSettings& values) {
+    if (settings.kind != Kind::kLlama) return;
+    // Told where it was written, at the first of the settings that were: what a model has from
+    // [defaults] alone is the problem of that section.
+    const auto conflict = [&](const std::vector<std::string_view>& keys, std::string expected) {
+      for (const std::string_view key : keys) {
+        const SettingSpec* const spec = find_setting(section, key);
+        if (!found.contains(spec)) continue;
+        const Effective& value = values.at(spec);
+        problem(value.layer, value.line, section_name(section, instance) + "." + std::string(key),
+                std::move(expected));
+        return;
+      }
+    };
+    // llama.cpp reads a quantized memory in the fused attention only.
     const std::string& type = settings.kv_type;
     const bool quantized = type != "f32" && type != "f16" && type != "bf16";
-    if (settings.kind != Kind::kLlama || !quantized || settings.flash_attention != "off") return;
-    const SettingSpec* spec = find_setting(section, "kv_type");
-    if (!found.contains(spec)) spec = find_setting(section, "flash_attention");
-    if (!found.contains(spec)) return;
-    const Effective& value = values.at(spec);
-    problem(value.layer, value.line, section_name(section, instance) + "." + std::string(spec->key),
-            "kv_type = \"" + type +
-                "\" does not go with flash_attention = \"off\"; take \"auto\" or \"on\" there, or "
-                "\"f16\" for kv_type");
+    if (quantized && settings.flash_attention == "off") {
+      conflict({"kv_type", "flash_attention"},
+               "kv_type = \"" + type +
+                   "\" does not go with flash_attention = \"off\"; take \"auto\" or \"on\" there, "
+                   "or \"f16\" for kv_type");
+    }
+    const bool drafts = !settings.draft.empty();
+    if (drafts && settings.embeddings) {
+      conflict({"draft", "embeddings"},
+               "draft does not go with embeddings = true, as an embedding has no next token to "
+               "guess; leave one of them out");
+    }
+    const std::uint32_t least = settings.sequences * (drafts ? 1 + kDraftTokens : 1);
+    if (settings.batch != 0 && settings.batch < least) {
+      conflict({"batch", "sequences", "draft"},
+               "batch = " + std::to_string(settings.batch) + " is too small for sequences = " +
+                   std::to_string(settings.sequences) + (drafts ? " with a draft" : "") +
+                   "; take at least " + std::to_string(least) + ", or \"auto\"");
+    }
   }
 
   // Names and aliases are one space.

@@ -14,6 +14,9 @@ namespace berth::catalog {
 // The smallest window that a worker takes, in tokens.
 inline constexpr std::uint32_t kMinContext = 16;
 
+// What a draft model proposes at once in a worker that is not told otherwise: its --draft-tokens.
+inline constexpr std::uint32_t kDraftTokens = 8;
+
 enum class Kind : std::uint8_t { kLlama, kCommand };
 
 // Before the name of one of libllama's own chat templates.
@@ -23,10 +26,11 @@ inline constexpr std::string_view kBuiltinTemplate = "builtin:";
 // them for every path that loads a model (T90).
 struct ModelSettings {
   Kind kind = Kind::kLlama;
-  std::optional<std::uint32_t> context;    // tokens; absent: auto
-  std::uint32_t sequences = 4;             // 1 to 1024
-  std::uint32_t threads = 0;               // 0: auto
-  std::uint32_t batch = 0;                 // tokens; 0: auto
+  std::optional<std::uint32_t> context;  // tokens; absent: auto
+  std::uint32_t sequences = 4;           // 1 to 1024
+  std::uint32_t threads = 0;             // 0: auto
+  // Tokens; 0: auto. Else at least one for each sequence, with a draft 1 + kDraftTokens.
+  std::uint32_t batch = 0;
   std::string kv_type = "f16";             // a quantized one never with flash_attention off
   std::string flash_attention = "auto";    // auto | on | off
   std::string chat_template;               // path or builtin:NAME; empty: the model's own

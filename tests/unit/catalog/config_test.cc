@@ -108,10 +108,11 @@ TEST(Config, ReadsEverySettingOfAModel) {
   const Config config = read(
       "[model.x]\npath = \"m/x.gguf\"\naliases = [\"y\"]\ncontext = 2048\nsequences = 2\n"
       "threads = 3\nbatch = 64\nkv_type = \"q8_0\"\nflash_attention = \"on\"\n"
-      "chat_template = \"t.jinja\"\ngpu_layers = 0\ndevices = [\"CUDA0\"]\nembeddings = true\n"
+      "chat_template = \"t.jinja\"\ngpu_layers = 0\ndevices = [\"CUDA0\"]\n"
       "draft = \"d.gguf\"\nadapters = [\"a.gguf\", \"/b.gguf\"]\nttl = 0\npin = true\n"
-      "load_timeout = \"90s\"\nload_stall = \"5s\"\nwedge_after = \"1h30m\"\n");
-  ASSERT_EQ(config.models.size(), 1U);
+      "load_timeout = \"90s\"\nload_stall = \"5s\"\nwedge_after = \"1h30m\"\n[model.z]\n"
+      "embeddings = true\n");
+  ASSERT_EQ(config.models.size(), 2U);
   const ConfiguredModel& model = config.models[0];
   EXPECT_EQ(model.path, "/etc/berth/m/x.gguf");
   EXPECT_THAT(model.aliases, ElementsAre("y"));
@@ -124,7 +125,8 @@ TEST(Config, ReadsEverySettingOfAModel) {
   EXPECT_EQ(model.settings.chat_template, "/etc/berth/t.jinja");
   EXPECT_EQ(model.settings.gpu_layers, 0);
   EXPECT_THAT(model.settings.devices, ElementsAre("CUDA0"));
-  EXPECT_TRUE(model.settings.embeddings);
+  EXPECT_FALSE(model.settings.embeddings);
+  EXPECT_TRUE(config.models[1].settings.embeddings);
   EXPECT_EQ(model.settings.draft, "/etc/berth/d.gguf");
   EXPECT_THAT(model.settings.adapters, ElementsAre("/etc/berth/a.gguf", "/b.gguf"));
   EXPECT_EQ(model.settings.ttl, 0s);
@@ -211,6 +213,19 @@ TEST(Config, WhatThisVersionUsesIsNotCalledIgnored) {
       "\"1m\"\n"
       "load_timeout = \"1m\"\n");
   EXPECT_THAT(ignored_keys(config), IsEmpty());
+}
+
+TEST(Config, ABatchHoldsATokenAndItsDraftOfEachSequence) {
+  EXPECT_EQ(read("[model.x]\nbatch = 64\nsequences = 64\n").models.at(0).settings.batch, 64U);
+  EXPECT_EQ(
+      read("[model.x]\nbatch = 144\nsequences = 16\ndraft = \"d\"\n").models.at(0).settings.batch,
+      144U);
+  // It grows by itself.
+  EXPECT_EQ(read("[model.x]\nsequences = 1024\ndraft = \"d\"\n").models.at(0).settings.batch, 0U);
+  EXPECT_TRUE(parse_config("[model.x]\nkind = \"command\"\ncommand = [\"a\"]\n[defaults]\n"
+                           "sequences = 64\nbatch = 64\n",
+                           "c.toml")
+                  .problems.empty());
 }
 
 TEST(Config, WithoutFlashAttentionThePlainMemoryIsTaken) {
