@@ -50,14 +50,23 @@ ToolForm detect_tools(std::string_view source) {
 }  // namespace
 
 AnswerForm detect_answer_form(std::string_view template_source, std::string_view prompt_tail,
-                              bool has_tools) {
+                              PromptTools tools) {
   AnswerForm form;
   if (has(template_source, "<|channel|>") && has(template_source, "<|message|>")) {
     form.tools = ToolForm::kHarmony;
     form.starts_in_reasoning = prompt_tail.ends_with(kHarmonyReasoning);
     return form;
   }
-  if (has_tools) form.tools = detect_tools(template_source);
+  switch (tools) {
+    case PromptTools::kNone:
+      break;
+    case PromptTools::kByTemplate:
+      form.tools = detect_tools(template_source);
+      break;
+    case PromptTools::kDescribed:
+      form.tools = ToolForm::kJson;
+      break;
+  }
   for (const auto& [open, close] : kReasoningMarks) {
     if (!has(template_source, open) && !has(template_source, close)) continue;
     form.reasoning_open = open;

@@ -27,11 +27,19 @@ struct AnswerForm {
   bool starts_in_reasoning = false;  // the prompt opened the reasoning already
 };
 
+// How the tools of a request came into its prompt.
+enum class PromptTools : std::uint8_t {
+  kNone,        // there are none
+  kByTemplate,  // the template showed them, in its model's manner
+  kDescribed,   // a message describes them and asks for calls as plain JSON
+};
+
 // What a chat template's source says about the answers of its model. `prompt_tail`: the last 256
 // bytes of the rendered prompt, since a template may open the reasoning itself. Without tools the
-// form is kNone, but for kHarmony, whose channels part reasoning from content in any case.
+// form is kNone, with described ones kJson, but for kHarmony, whose channels part reasoning from
+// content in any case.
 AnswerForm detect_answer_form(std::string_view template_source, std::string_view prompt_tail,
-                              bool has_tools);
+                              PromptTools tools);
 
 // Texts of control tokens that the parser must see although they are no text of the answer. Views
 // of static text and of `form`. Some are no token of the vocabulary at hand: ignore those.

@@ -94,7 +94,11 @@ Status GenerateWork::read_chat(Job& job) {
   auto prompt = chat_tokens(*preparer_, request_.chat(), tools_);
   if (!prompt) return fail(prompt.error());
   job.prompt = std::move(prompt->tokens);
-  form_ = detect_answer_form(preparer_->template_source(), prompt->tail, !tools_.tools.empty());
+  auto tools = PromptTools::kNone;
+  if (!tools_.tools.empty()) {
+    tools = prompt->tools_described ? PromptTools::kDescribed : PromptTools::kByTemplate;
+  }
+  form_ = detect_answer_form(preparer_->template_source(), prompt->tail, tools);
   return {};
 }
 

@@ -89,7 +89,7 @@ void Preparer::run_chats() {
   lines_.run(CallLines::Line::kChats, *this);
 }
 
-Result<std::vector<PromptPart>> Preparer::render(const v1::ChatInput& chat, bool with_tools) {
+Result<RenderedPrompt> Preparer::render(const v1::ChatInput& chat, bool with_tools) {
   if (!renderer_) {
     return fail(Reason::kNotChat,
                 "This model has no chat template. Send a prompt, or set the model's chat_template: "
@@ -100,15 +100,15 @@ Result<std::vector<PromptPart>> Preparer::render(const v1::ChatInput& chat, bool
   if (with_tools) request.tools_json = chat.tools_json();
   request.variables_json = chat.template_variables_json();
   request.add_generation_prompt = !chat.has_add_generation_prompt() || chat.add_generation_prompt();
-  auto parts =
+  auto prompt =
       renderer_->render(request, [this] { return lines_.abandoned(CallLines::Line::kChats); });
-  if (!parts) return parts;
-  for (const auto& part : *parts) {
+  if (!prompt) return prompt;
+  for (const auto& part : prompt->parts) {
     if (first_invalid_utf8(part.text)) {
       return fail(Reason::kTemplateFailed, "The model's chat template made invalid UTF-8.");
     }
   }
-  return parts;
+  return prompt;
 }
 
 }  // namespace berth::worker

@@ -62,7 +62,7 @@ class Preparer {
   [[nodiscard]] const std::string& template_source() const { return choice_.source; }
   // The prompt of a chat, without its tools unless `with_tools`. On the chats' thread only.
   // Errors: kNotChat, kTemplateFailed, kInvalidArgument.
-  Result<std::vector<PromptPart>> render(const v1::ChatInput& chat, bool with_tools);
+  Result<RenderedPrompt> render(const v1::ChatInput& chat, bool with_tools);
   // Whether the call that the others' thread works on has ended: nobody waits for what comes of it.
   [[nodiscard]] bool abandoned_other() { return lines_.abandoned(CallLines::Line::kOthers); }
   // Has the others' thread do the rest of a call that was delivered, before its next call. Any

@@ -24,12 +24,13 @@ std::string tail_of(const std::vector<PromptPart>& parts) {
 template <typename CheckLength>
 Result<ChatPrompt> tokens_of_chat(Preparer& preparer, const v1::ChatInput& chat,
                                   const ChatTools& tools, const CheckLength& check_length) {
-  const auto parts = preparer.render(chat, tools.choice.kind != ToolChoice::Kind::kNone);
-  if (!parts) return fail(parts.error());
-  if (auto fits = check_length(*parts); !fits) return fail(fits.error());
-  auto tokens = preparer.engine().tokenize_parts(*parts, true);
+  const auto prompt = preparer.render(chat, tools.choice.kind != ToolChoice::Kind::kNone);
+  if (!prompt) return fail(prompt.error());
+  const auto& parts = prompt->parts;
+  if (auto fits = check_length(parts); !fits) return fail(fits.error());
+  auto tokens = preparer.engine().tokenize_parts(parts, true);
   if (!tokens) return fail(tokens.error());
-  return ChatPrompt{std::move(*tokens), tail_of(*parts)};
+  return ChatPrompt{std::move(*tokens), tail_of(parts), prompt->tools_described};
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ Result<std::vector<TokenId>> text_tokens(Preparer& preparer, const std::string& 
 
 struct ChatPrompt {
   std::vector<TokenId> tokens;
-  std::string tail;  // the last 256 bytes of its text
+  std::string tail;              // the last 256 bytes of its text
+  bool tools_described = false;  // as in RenderedPrompt
 };
 // What a model reads of a chat. What users wrote becomes no control token. On the chats' thread.
 // Errors: those of Preparer::render(), and as text_tokens().

@@ -262,11 +262,13 @@ bool Adapter::knows_results() {
 void Adapter::adapt(Conversation& conversation) {
   auto& messages = conversation.messages;
   if (!conversation.tools.is_null() && !knows_tools()) adapt_tools(conversation);
+  // Past calls look like those that are asked for: models repeat what they see.
+  const bool as_text = conversation.tools_described || (has_calls(messages) && !knows_calls());
   if (has_calls(messages)) {
-    for (auto& one : messages) adapt_calls(one);
+    for (auto& one : messages) adapt_calls(one, as_text);
   }
   if (has_role(messages, "tool")) {
-    const bool results = knows_results();
+    const bool results = !as_text && knows_results();
     for (auto& one : messages) {
       if (one["role"] != "tool") continue;
       if (results) {
@@ -290,6 +292,7 @@ void Adapter::adapt_tools(Conversation& conversation) {
   auto& messages = conversation.messages;
   const auto text = tools_text(conversation.tools);
   conversation.tools = nullptr;
+  conversation.tools_described = true;
   if (messages[0]["role"] == "system") {
     auto& content = messages[0]["content"];
     content = (content.is_string() ? content.get<std::string>() : "") + "\n\n" + text;
@@ -298,10 +301,10 @@ void Adapter::adapt_tools(Conversation& conversation) {
   messages.insert(messages.begin(), message("system", text));
 }
 
-void Adapter::adapt_calls(Json& one) {
+void Adapter::adapt_calls(Json& one, bool as_text) {
   const auto found = one.find("tool_calls");
   if (found == one.end()) return;
-  if (!knows_calls()) {
+  if (as_text) {
     std::string text;
     for (const auto& each : *found) text += (text.empty() ? "" : "\n") + call_text(each);
     const auto& content = one["content"];

@@ -20,7 +20,7 @@ namespace berth::worker {
 //  - ids of tool calls of nine letters and digits;
 //  - a system message within the next user message, where there is no system role;
 //  - tools described in the system message, calls as JSON in the content, results as JSON of the
-//    user's, where the template knows no tools.
+//    user's, where the template knows no tools, be it that it has a form of its own for calls.
 //
 // Owned by a ChatTemplate; the same thread.
 class Adapter {
@@ -52,7 +52,7 @@ class Adapter {
   Form form_of_arguments();
 
   void adapt_tools(Conversation& conversation);
-  void adapt_calls(Json& message);
+  void adapt_calls(Json& message, bool as_text);
   void adapt_arguments(Json& function);
   void adapt_system(Json& messages);
 

@@ -125,8 +125,8 @@ Result<ChatTemplate> ChatTemplate::parse(const std::string& source, const std::s
   }
 }
 
-Result<std::vector<PromptPart>> ChatTemplate::render(const ChatRequest& request,
-                                                     const ControlTexts& control, std::time_t now) {
+Result<RenderedPrompt> ChatTemplate::render(const ChatRequest& request, const ControlTexts& control,
+                                            std::time_t now) {
   try {
     auto conversation = read_conversation(request, impl_->source);
     if (!conversation) return fail(conversation.error());
@@ -136,7 +136,7 @@ Result<std::vector<PromptPart>> ChatTemplate::render(const ChatRequest& request,
     const auto text = impl_->print(*conversation, now);
     if (!text) return fail(text.error());
     if (marks->begin.empty() && text->size() > kMaxOutputBytes) return too_long();
-    return control.split(*text, *marks);
+    return RenderedPrompt{control.split(*text, *marks), conversation->tools_described};
   } catch (const std::exception& problem) {
     return template_failed(problem.what());
   } catch (...) {

@@ -5,13 +5,12 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "common/result.h"
-#include "worker/engine/prompt_part.h"
 #include "worker/template/chat_request.h"
 #include "worker/template/control_texts.h"
 #include "worker/template/flat_conversation.h"
+#include "worker/template/rendered_prompt.h"
 
 namespace berth::worker {
 
@@ -35,12 +34,12 @@ class ChatTemplate {
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
   ~ChatTemplate();
 
-  // The prompt: one part, or several where texts of clients contain one of `control`; `now` is the
+  // The prompt: one part, or several where texts of clients contain one of `control`. `now`: the
   // time that the template is told.
   // Errors: kInvalidArgument, says which message is wrong and how; kTemplateFailed, with what the
   // template says.
-  Result<std::vector<PromptPart>> render(const ChatRequest& request, const ControlTexts& control,
-                                         std::time_t now);
+  Result<RenderedPrompt> render(const ChatRequest& request, const ControlTexts& control,
+                                std::time_t now);
 
   // The request as the template gets it, as JSON: an object with messages, tools, variables and
   // add_generation_prompt. For tests, which give it to another renderer.

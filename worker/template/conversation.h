@@ -20,6 +20,7 @@ struct Conversation {
   Json tools;      // an array; null: none
   Json variables;  // an object; null: none
   bool add_generation_prompt = true;
+  bool tools_described = false;  // in a message, by the adapter
 };
 
 // Reads a request: joins text parts, names the tool of a result that only has its call's id.

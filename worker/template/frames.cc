@@ -11,7 +11,7 @@ enum class Kind : std::uint8_t {
   kRender,
   kFlatten,
   kSetupDone,
-  kParts,
+  kPrompt,
   kFlat,
   kError,
 };
@@ -92,13 +92,14 @@ tl::unexpected<Error> malformed() {
   return fail(Reason::kInternal, "A message between the worker and berth-template is malformed.");
 }
 
-std::vector<PromptPart> read_parts(FrameReader& reader) {
-  std::vector<PromptPart> parts;
+RenderedPrompt read_prompt(FrameReader& reader) {
+  RenderedPrompt prompt;
+  prompt.tools_described = reader.byte() != 0;
   for (auto left = reader.count(); left > 0 && !reader.failed(); --left) {
     const bool literal = reader.byte() != 0;
-    parts.push_back({std::string(reader.text()), literal});
+    prompt.parts.push_back({std::string(reader.text()), literal});
   }
-  return parts;
+  return prompt;
 }
 
 FlatConversation read_flat(FrameReader& reader) {
@@ -124,10 +125,11 @@ std::string encode(const SetupDone& /*answer*/) {
   return FrameWriter(Kind::kSetupDone).take();
 }
 
-std::string encode(const std::vector<PromptPart>& parts) {
-  FrameWriter writer(Kind::kParts);
-  writer.number(parts.size());
-  for (const auto& part : parts) {
+std::string encode(const RenderedPrompt& prompt) {
+  FrameWriter writer(Kind::kPrompt);
+  writer.byte(prompt.tools_described ? 1 : 0);
+  writer.number(prompt.parts.size());
+  for (const auto& part : prompt.parts) {
     writer.byte(part.literal ? 1 : 0);
     writer.text(part.text);
   }
@@ -219,8 +221,8 @@ Result<TemplateAnswer> decode_answer(std::string_view body) {
   switch (static_cast<Kind>(reader.byte())) {
     case Kind::kSetupDone:
       break;
-    case Kind::kParts:
-      answer = read_parts(reader);
+    case Kind::kPrompt:
+      answer = read_prompt(reader);
       break;
     case Kind::kFlat:
       answer = read_flat(reader);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "common/result.h"
-#include "worker/engine/prompt_part.h"
 #include "worker/template/chat_request.h"
 #include "worker/template/flat_conversation.h"
+#include "worker/template/rendered_prompt.h"
 
 namespace berth::worker {
 
@@ -50,7 +50,7 @@ Result<TemplateCall> decode_call(std::string_view body);
 // --- answers
 
 struct SetupDone {};
-using TemplateAnswer = std::variant<SetupDone, std::vector<PromptPart>, FlatConversation, Error>;
+using TemplateAnswer = std::variant<SetupDone, RenderedPrompt, FlatConversation, Error>;
 
 std::string encode_answer(const TemplateAnswer& answer);
 Result<TemplateAnswer> decode_answer(std::string_view body);

@@ -59,9 +59,9 @@ class Helper {
   }
   TemplateAnswer on(const RenderCall& call) {
     if (!template_) return Error(Reason::kInternal, "There is no template.");
-    auto parts = template_->render(call.request, control_, std::time(nullptr));
-    if (!parts) return parts.error();
-    return std::move(*parts);
+    auto prompt = template_->render(call.request, control_, std::time(nullptr));
+    if (!prompt) return prompt.error();
+    return std::move(*prompt);
   }
   TemplateAnswer on(const FlattenCall& call) {
     auto flat = flatten(call.request, control_);

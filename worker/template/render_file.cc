@@ -59,10 +59,10 @@ Result<std::string> render_file(const std::string& template_path, const std::str
   const auto time = now != input->end() && now->is_number_integer()
                         ? static_cast<std::time_t>(now->get<std::int64_t>())
                         : std::time(nullptr);
-  const auto parts = parsed->render(request, ControlTexts(control), time);
-  if (!parts) return fail(parts.error());
+  const auto rendered = parsed->render(request, ControlTexts(control), time);
+  if (!rendered) return fail(rendered.error());
   std::string prompt_text;
-  for (const auto& part : *parts) prompt_text += part.text;
+  for (const auto& part : rendered->parts) prompt_text += part.text;
   return prompt_text;
 }
 

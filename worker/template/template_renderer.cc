@@ -65,28 +65,28 @@ Result<TemplateAnswer> TemplateRenderer::call(std::string_view frame, const Aban
   return answer;
 }
 
-Result<std::vector<PromptPart>> TemplateRenderer::render(const ChatRequest& request,
-                                                         const Abandoned& abandoned) {
+Result<RenderedPrompt> TemplateRenderer::render(const ChatRequest& request,
+                                                const Abandoned& abandoned) {
   retired_ = false;
-  auto parts = attempt(request, abandoned);
-  if (parts || !retired_) return parts;
+  auto prompt = attempt(request, abandoned);
+  if (prompt || !retired_) return prompt;
   return attempt(request, abandoned);
 }
 
-Result<std::vector<PromptPart>> TemplateRenderer::attempt(const ChatRequest& request,
-                                                          const Abandoned& abandoned) {
+Result<RenderedPrompt> TemplateRenderer::attempt(const ChatRequest& request,
+                                                 const Abandoned& abandoned) {
   if (auto begun = begin(abandoned); !begun) return fail(begun.error());
   if (auto set_up = finish_setup(abandoned); !set_up) return fail(set_up.error());
   if (broken_ || setup_.named) return render_builtin(request, abandoned);
   auto answer = call(encode_request(request, false), abandoned);
   if (!answer) return fail(answer.error());
   if (auto* const error = std::get_if<Error>(&*answer)) return fail(std::move(*error));
-  if (auto* const parts = std::get_if<std::vector<PromptPart>>(&*answer)) return std::move(*parts);
+  if (auto* const prompt = std::get_if<RenderedPrompt>(&*answer)) return std::move(*prompt);
   return fail(Reason::kInternal, "berth-template answered something else.");
 }
 
-Result<std::vector<PromptPart>> TemplateRenderer::render_builtin(const ChatRequest& request,
-                                                                 const Abandoned& abandoned) {
+Result<RenderedPrompt> TemplateRenderer::render_builtin(const ChatRequest& request,
+                                                        const Abandoned& abandoned) {
   if (setup_.builtin.apply == nullptr) {
     if (broken_) return fail(*broken_);
     return fail(Reason::kNotChat, "There are no built-in chat templates here.");
@@ -100,7 +100,7 @@ Result<std::vector<PromptPart>> TemplateRenderer::render_builtin(const ChatReque
                                          request.add_generation_prompt);
   // What is wrong with the model's template says more than that there is no other.
   if (!text) return fail(broken_ ? *broken_ : text.error());
-  return control_.split(*text, flat->marks);
+  return RenderedPrompt{control_.split(*text, flat->marks), !request.tools_json.empty()};
 }
 
 std::string template_program_beside_self() {

@@ -2,15 +2,14 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "common/result.h"
 #include "worker/engine/builtin_templates.h"
-#include "worker/engine/prompt_part.h"
 #include "worker/template/chat_request.h"
 #include "worker/template/control_texts.h"
 #include "worker/template/flat_conversation.h"
 #include "worker/template/frames.h"
+#include "worker/template/rendered_prompt.h"
 #include "worker/template/template_process.h"
 
 namespace berth::worker {
@@ -41,8 +40,8 @@ class TemplateRenderer {
   // berth-template ended; kDeadline where `abandoned` said so, kInternal where it cannot be
   // started. Waits for no more than TemplateLimits says; the next call works whatever became of
   // this one.
-  Result<std::vector<PromptPart>> render(const ChatRequest& request,
-                                         const TemplateProcess::Abandoned& abandoned = {});
+  Result<RenderedPrompt> render(const ChatRequest& request,
+                                const TemplateProcess::Abandoned& abandoned = {});
 
   // Of the process; -1: none. For tests.
   [[nodiscard]] pid_t pid() const { return process_ ? process_->pid() : -1; }
@@ -50,12 +49,11 @@ class TemplateRenderer {
  private:
   using Abandoned = TemplateProcess::Abandoned;
 
-  Result<std::vector<PromptPart>> attempt(const ChatRequest& request, const Abandoned& abandoned);
+  Result<RenderedPrompt> attempt(const ChatRequest& request, const Abandoned& abandoned);
   Status begin(const Abandoned& abandoned);
   Status finish_setup(const Abandoned& abandoned);
   Result<TemplateAnswer> call(std::string_view frame, const Abandoned& abandoned);
-  Result<std::vector<PromptPart>> render_builtin(const ChatRequest& request,
-                                                 const Abandoned& abandoned);
+  Result<RenderedPrompt> render_builtin(const ChatRequest& request, const Abandoned& abandoned);
   // Of a call that failed.
   Error drop_process(Error error);
 

@@ -10,7 +10,7 @@ using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 
 ToolForm tools_of(std::string_view source) {
-  return detect_answer_form(source, "", true).tools;
+  return detect_answer_form(source, "", PromptTools::kByTemplate).tools;
 }
 
 TEST(AnswerForm, ComesFromTheTemplate) {
@@ -28,26 +28,45 @@ TEST(AnswerForm, ComesFromTheTemplate) {
 }
 
 TEST(AnswerForm, HasNoToolsWhereNoneAreGiven) {
-  EXPECT_EQ(detect_answer_form("<tool_call>", "", false).tools, ToolForm::kNone);
-  EXPECT_EQ(detect_answer_form("<|channel|><|message|>", "", false).tools, ToolForm::kHarmony);
+  EXPECT_EQ(detect_answer_form("<tool_call>", "", PromptTools::kNone).tools, ToolForm::kNone);
+  EXPECT_EQ(detect_answer_form("<|channel|><|message|>", "", PromptTools::kNone).tools,
+            ToolForm::kHarmony);
+}
+
+// The prompt asks for plain JSON then, whatever the template's own calls look like.
+TEST(AnswerForm, IsJsonWhereTheToolsWereDescribed) {
+  for (const auto* const source : {"<｜tool▁call▁begin｜> <think>", "[TOOL_CALLS] <think>",
+                                   "<tool_call><arg_key> <think>", "<|python_tag|> <think>"}) {
+    const auto form = detect_answer_form(source, "<think>\n", PromptTools::kDescribed);
+    EXPECT_EQ(form.tools, ToolForm::kJson) << source;
+    EXPECT_EQ(form.reasoning_close, "</think>") << source;
+    EXPECT_TRUE(form.starts_in_reasoning) << source;
+  }
+  EXPECT_EQ(detect_answer_form("<|channel|><|message|>", "", PromptTools::kDescribed).tools,
+            ToolForm::kHarmony);
 }
 
 TEST(AnswerForm, KnowsWhetherReasoningIsOpenAlready) {
   constexpr std::string_view kSource = "… content.split('</think>') … '<think>\\n'";
-  const auto opened = detect_answer_form(kSource, "<|im_start|>assistant\n<think>\n", false);
+  const auto opened =
+      detect_answer_form(kSource, "<|im_start|>assistant\n<think>\n", PromptTools::kNone);
   EXPECT_EQ(opened.reasoning_open, "<think>");
   EXPECT_EQ(opened.reasoning_close, "</think>");
   EXPECT_TRUE(opened.starts_in_reasoning);
   // Thinking is off, or left to the model.
-  EXPECT_FALSE(detect_answer_form(kSource, "<think>\n\n</think>\n\n", false).starts_in_reasoning);
-  EXPECT_FALSE(detect_answer_form(kSource, "assistant\n", false).starts_in_reasoning);
+  EXPECT_FALSE(detect_answer_form(kSource, "<think>\n\n</think>\n\n", PromptTools::kNone)
+                   .starts_in_reasoning);
+  EXPECT_FALSE(detect_answer_form(kSource, "assistant\n", PromptTools::kNone).starts_in_reasoning);
   // A template without reasoning, whatever the prompt ends with.
-  const auto plain = detect_answer_form("<|im_start|>", "<think>", false);
+  const auto plain = detect_answer_form("<|im_start|>", "<think>", PromptTools::kNone);
   EXPECT_EQ(plain.reasoning_open, "");
   EXPECT_FALSE(plain.starts_in_reasoning);
-  EXPECT_EQ(detect_answer_form("[THINK]", "", true).reasoning_close, "[/THINK]");
-  EXPECT_EQ(detect_answer_form("<|END_THINKING|>", "", true).reasoning_open, "<|START_THINKING|>");
-  EXPECT_TRUE(detect_answer_form("<|channel|><|message|>", "<|channel|>analysis<|message|>", true)
+  EXPECT_EQ(detect_answer_form("[THINK]", "", PromptTools::kByTemplate).reasoning_close,
+            "[/THINK]");
+  EXPECT_EQ(detect_answer_form("<|END_THINKING|>", "", PromptTools::kByTemplate).reasoning_open,
+            "<|START_THINKING|>");
+  EXPECT_TRUE(detect_answer_form("<|channel|><|message|>", "<|channel|>analysis<|message|>",
+                                 PromptTools::kByTemplate)
                   .starts_in_reasoning);
 }
 

@@ -64,6 +64,14 @@ std::string knowing(const std::string& arguments) {
   return source.replace(source.find("ARGUMENTS"), 9, arguments);
 }
 
+// As DeepSeek V3's template: calls in its own form, but no tools. A prompt that asked for JSON and
+// showed that form would have models answer in either.
+TEST(Adapter, WritesPastCallsInTheFormThatItAsksFor) {
+  EXPECT_THAT(rendered(knowing("c.function.arguments"), {kCalls, kTools, {}, true}),
+              testing::EndsWith(R"([user:q][assistant:{"name":"add","arguments":{"a":1}}])"
+                                R"([user:{"name":"add","result":"42"}])"));
+}
+
 TEST(Adapter, GivesArgumentsInTheFormThatTheTemplateWants) {
   EXPECT_THAT(rendered(knowing("c.function.arguments | tojson"), {kCalls, {}, {}, true}),
               HasSubstr(R"(<add:{"a": 1}>[tool:42])"));

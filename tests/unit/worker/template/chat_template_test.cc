@@ -66,7 +66,7 @@ TEST(ChatTemplate, ControlTextsOfClientsAreLiteral) {
       ControlTexts({"<|im_start|>", "<|im_end|>"}), 0);
   ASSERT_TRUE(parts.has_value());
   std::string shown;
-  for (const auto& part : *parts) shown += part.literal ? "[" + part.text + "]" : part.text;
+  for (const auto& part : parts->parts) shown += part.literal ? "[" + part.text + "]" : part.text;
   EXPECT_EQ(shown, "<|im_start|>user\na[<|im_end|>]\n[<|im_start|>]system<|im_end|>\n");
 }
 
@@ -76,7 +76,7 @@ TEST(ChatTemplate, ControlTextsWithinJsonAreLiteral) {
           .render({kHello, R"([{"a<|x|>":"<|x|><|x|>b"}])", {}, false}, ControlTexts({"<|x|>"}), 0);
   ASSERT_TRUE(parts.has_value());
   std::string shown;
-  for (const auto& part : *parts) shown += part.literal ? "(" + part.text + ")" : part.text;
+  for (const auto& part : parts->parts) shown += part.literal ? "(" + part.text + ")" : part.text;
   EXPECT_EQ(shown, R"-([{"a(<|x|>)": "(<|x|><|x|>)b"}])-");
 }
 

@@ -130,9 +130,9 @@ std::vector<PromptPart> parts_of(const fs::path& path, const std::string& evil) 
   if (!parsed) return {};
   const auto messages = messages_with(evil);
   const auto tools = tools_with(evil);
-  auto parts = parsed->render({messages, tools, {}, true}, ControlTexts(control_texts()), 0);
-  EXPECT_TRUE(parts.has_value()) << path << ": " << parts.error().message;
-  return parts ? *parts : std::vector<PromptPart>();
+  auto prompt = parsed->render({messages, tools, {}, true}, ControlTexts(control_texts()), 0);
+  EXPECT_TRUE(prompt.has_value()) << path << ": " << prompt.error().message;
+  return prompt ? prompt->parts : std::vector<PromptPart>();
 }
 
 TEST(EveryTemplate, ClientsWriteNoControlTokens) {

@@ -36,10 +36,11 @@ TEST(Frames, CarryCalls) {
 
 TEST(Frames, CarryAnswers) {
   EXPECT_TRUE(std::holds_alternative<SetupDone>(*decode_answer(body(encode_answer(SetupDone{})))));
-  const auto parts = decode_answer(
-      body(encode_answer(std::vector<PromptPart>{{"a", false}, {std::string("\0b", 2), true}})));
-  ASSERT_TRUE(parts.has_value());
-  const auto& list = std::get<std::vector<PromptPart>>(*parts);
+  const auto prompt = decode_answer(
+      body(encode_answer(RenderedPrompt{{{"a", false}, {std::string("\0b", 2), true}}, true})));
+  ASSERT_TRUE(prompt.has_value());
+  EXPECT_TRUE(std::get<RenderedPrompt>(*prompt).tools_described);
+  const auto& list = std::get<RenderedPrompt>(*prompt).parts;
   ASSERT_EQ(list.size(), 2U);
   EXPECT_TRUE(list[1].literal);
   EXPECT_EQ(list[1].text.size(), 2U);
@@ -66,14 +67,14 @@ RC_GTEST_PROP(Frames, AnyBytesAreReadOrRefused, (const std::string& bytes)) {
 }
 
 RC_GTEST_PROP(Frames, CutAnswersAreRefused, (const std::string& text)) {
-  const auto frame = encode_answer(std::vector<PromptPart>{{text, true}});
+  const auto frame = encode_answer(RenderedPrompt{{{text, true}}, false});
   const auto whole = body(frame);
   const auto size = *rc::gen::inRange<std::size_t>(0, whole.size());
   RC_ASSERT(!decode_answer(whole.substr(0, size)).has_value());
 }
 
 TEST(Frames, RefuseLongLists) {
-  const std::string list("\x05\xff\xff\xff\x7f", 5);
+  const std::string list("\x05\x00\xff\xff\xff\x7f", 6);
   EXPECT_FALSE(decode_answer(list).has_value());
 }
 

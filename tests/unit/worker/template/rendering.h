@@ -22,10 +22,10 @@ inline ChatTemplate parsed(const std::string& source) {
 // What a template makes, or "error: …".
 inline std::string rendered(const std::string& source,
                             const ChatRequest& request = {kHello, {}, {}, true}) {
-  const auto parts = parsed(source).render(request, ControlTexts({}), 0);
-  if (!parts) return "error: " + parts.error().message;
-  EXPECT_EQ(parts->size(), 1U);
-  return parts->front().text;
+  const auto prompt = parsed(source).render(request, ControlTexts({}), 0);
+  if (!prompt) return "error: " + prompt.error().message;
+  EXPECT_EQ(prompt->parts.size(), 1U);
+  return prompt->parts.front().text;
 }
 
 }  // namespace berth::worker

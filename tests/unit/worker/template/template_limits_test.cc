@@ -56,8 +56,8 @@ class TemplateLimitsTest : public testing::Test {
     return made;
   }
 
-  Result<std::vector<PromptPart>> ask(const std::string& wish,
-                                      const TemplateProcess::Abandoned& abandoned = {}) {
+  Result<RenderedPrompt> ask(const std::string& wish,
+                             const TemplateProcess::Abandoned& abandoned = {}) {
     const auto messages = R"-([{"role":"user","content":")-" + wish + "\"}]";
     return renderer_.render({messages, {}, {}, true}, abandoned);
   }
@@ -76,7 +76,7 @@ class TemplateLimitsTest : public testing::Test {
   void works() {
     const auto parts = ask("hello");
     ASSERT_TRUE(parts.has_value()) << parts.error().message;
-    EXPECT_EQ(parts->front().text, "hello");
+    EXPECT_EQ(parts->parts.front().text, "hello");
   }
 
   // Of the process that runs. Never one of the numbers that mean many processes.

@@ -23,11 +23,12 @@ TemplateRenderer::Setup setup(std::string source) {
   return made;
 }
 
-std::string shown(const Result<std::vector<PromptPart>>& parts) {
-  if (!parts)
-    return std::string(reason_info(parts.error().reason).name) + ": " + parts.error().message;
+std::string shown(const Result<RenderedPrompt>& prompt) {
+  if (!prompt) {
+    return std::string(reason_info(prompt.error().reason).name) + ": " + prompt.error().message;
+  }
   std::string text;
-  for (const auto& part : *parts) text += part.literal ? "[" + part.text + "]" : part.text;
+  for (const auto& part : prompt->parts) text += part.literal ? "[" + part.text + "]" : part.text;
   return text;
 }
 
@@ -61,6 +62,29 @@ TEST(TemplateRenderer, L26_LeaksEndNoRequest) {
             "%}{{ big }}{% endmacro %}"
             "{% endfor %}{{ messages[0].content }}"));
   for (int i = 0; i < 150; ++i) ASSERT_EQ(rendered(renderer), "x") << i;
+}
+
+// What reads the answer must know in which form the prompt asked for calls.
+TEST(TemplateRenderer, SaysWhetherItDescribedTheTools) {
+  constexpr std::string_view kTools = R"([{"type":"function","function":{"name":"f"}}])";
+  const auto described = [](TemplateRenderer::Setup made, std::string_view tools) {
+    made.builtin.apply = [](const std::string&, std::span<const FlatMessage> messages,
+                            bool) -> Result<std::string> { return messages[0].content; };
+    TemplateRenderer renderer(std::move(made));
+    const auto prompt = renderer.render({kHello, tools, {}, true});
+    EXPECT_TRUE(prompt.has_value());
+    return prompt && prompt->tools_described;
+  };
+  // As DeepSeek V3's: it shows past calls in marks of its own, and no tools.
+  const auto* const kCallsOnly =
+      "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}"
+      "<｜tool▁call▁begin｜>{{ c.function.name }}{{ c.function.arguments }}{% endfor %}"
+      "{% endfor %}";
+  EXPECT_TRUE(described(setup(kCallsOnly), kTools));
+  EXPECT_FALSE(described(setup(kCallsOnly), {}));
+  EXPECT_FALSE(described(setup("{{ tools | tojson }}"), kTools));
+  EXPECT_TRUE(described(setup("{% if %}<tool_call>"), kTools)) << "libllama's own shows no tools";
+  EXPECT_FALSE(described(setup("{% if %}<tool_call>"), {}));
 }
 
 TEST(TemplateRenderer, PassesErrorsOn) {
