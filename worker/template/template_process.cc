@@ -199,15 +199,16 @@ void TemplateProcess::allow_cpu(std::chrono::seconds seconds) const {
 TemplateProcess::Ready TemplateProcess::wait(short events, const Abandoned& abandoned) {
   while (true) {
     std::array<pollfd, 2> fds = {{{socket_.get(), events, 0}, {pidfd_.get(), POLLIN, 0}}};
+    // Before its bytes count: a process that sends one now and then would never be late.
+    if (abandoned && abandoned()) return Ready::kAbandoned;
     const auto left = std::chrono::ceil<milliseconds>(deadline_ - steady_time());
-    const auto timeout = std::clamp(left, milliseconds(0), kSlice);
+    if (left <= milliseconds(0)) return Ready::kLate;
+    const auto timeout = std::min(left, kSlice);
     const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(timeout.count()));
     if (ready < 0 && errno != EINTR) return Ready::kEnded;
     // What it said before it ended is read first.
     if (ready > 0 && (fds[0].revents & events) != 0) return Ready::kReady;
     if (ready > 0) return Ready::kEnded;
-    if (abandoned && abandoned()) return Ready::kAbandoned;
-    if (left <= milliseconds(0)) return Ready::kLate;
   }
 }
 
@@ -218,12 +219,10 @@ Status TemplateProcess::send(std::string_view frame, const TemplateLimits& limit
   allow_cpu(limits.cpu);
   while (!frame.empty()) {
     const auto put = ::send(socket_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
-    if (put > 0) {
-      frame.remove_prefix(static_cast<std::size_t>(put));
-      continue;
-    }
     if (put < 0 && errno == EINTR) continue;
     if (put < 0 && errno != EAGAIN) return fail(gone(Ready::kEnded));
+    if (put > 0) frame.remove_prefix(static_cast<std::size_t>(put));
+    if (frame.empty()) break;
     if (const auto ready = wait(POLLOUT, abandoned); ready != Ready::kReady) {
       return fail(gone(ready));
     }
@@ -234,13 +233,13 @@ Status TemplateProcess::send(std::string_view frame, const TemplateLimits& limit
 Status TemplateProcess::receive(char* bytes, std::size_t size, const Abandoned& abandoned) {
   while (size > 0) {
     const auto got = ::recv(socket_.get(), bytes, size, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0 || (got < 0 && errno != EAGAIN)) return fail(gone(Ready::kEnded));
     if (got > 0) {
       bytes += got;
       size -= static_cast<std::size_t>(got);
-      continue;
     }
-    if (got < 0 && errno == EINTR) continue;
-    if (got == 0 || errno != EAGAIN) return fail(gone(Ready::kEnded));
+    if (size == 0) break;
     if (const auto ready = wait(POLLIN, abandoned); ready != Ready::kReady) {
       return fail(gone(ready));
     }

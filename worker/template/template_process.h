@@ -31,7 +31,7 @@ struct TemplateLimits {
 // (confine_helper), before it reads anything.
 class TemplateProcess {
  public:
-  // Whether to give up; asked about 20 times a second.
+  // Whether to give up; asked before each wait, at least about 20 times a second.
   using Abandoned = std::function<bool()>;
 
   // Returns once the program runs; takes about a millisecond.

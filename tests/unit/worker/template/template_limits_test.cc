@@ -11,6 +11,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -197,6 +198,46 @@ TEST_F(StoppedTemplateTest, L26_AStoppedProcessIsEndedInTime) {
   works();
   send(pid(), SIGSTOP);
   EXPECT_THAT(failure("hello"), HasSubstr("not done within 5000 ms"));
+}
+
+// A program in the place of berth-template that always has one more byte to say.
+class DrippingTemplateTest : public testing::Test {
+ protected:
+  DrippingTemplateTest() {
+    std::string pattern = "/tmp/berth-XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+    std::ofstream(program()) << "#!/bin/sh\n"
+                                "printf '\\000\\000\\000\\002' >&0\n"
+                                "while printf x >&0; do /bin/sleep 0.02; done\n";
+    std::filesystem::permissions(program(), std::filesystem::perms::owner_all);
+  }
+  ~DrippingTemplateTest() override { std::filesystem::remove_all(directory_); }
+
+  [[nodiscard]] std::string program() const { return directory_ + "/dripping"; }
+  Result<RenderedPrompt> ask(std::chrono::milliseconds wall,
+                             const TemplateProcess::Abandoned& abandoned) {
+    TemplateRenderer::Setup made;
+    made.program = program();
+    made.limits = {std::chrono::seconds(100), wall};
+    TemplateRenderer renderer(std::move(made));
+    return renderer.render({R"([{"role":"user","content":"x"}])", {}, {}, true}, abandoned);
+  }
+
+ private:
+  std::string directory_;
+};
+
+TEST_F(DrippingTemplateTest, L26_IsEndedInTime) {
+  const auto prompt = ask(std::chrono::milliseconds(500), {});
+  ASSERT_FALSE(prompt.has_value());
+  EXPECT_THAT(prompt.error().message, HasSubstr("not done within 500 ms"));
+}
+
+TEST_F(DrippingTemplateTest, L26_IsEndedOnceNobodyWaits) {
+  int asked = 0;
+  const auto prompt = ask(std::chrono::seconds(100), [&] { return ++asked > 10; });
+  ASSERT_FALSE(prompt.has_value());
+  EXPECT_EQ(prompt.error().reason, Reason::kDeadline);
 }
 
 TEST_F(TemplateLimitsTest, L26_ItDiesWithTheThreadThatStartedIt) {
