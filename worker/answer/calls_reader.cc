@@ -233,7 +233,11 @@ Taken CallsReader::push(std::string_view text, CallWriter& writer, AnswerDelta& 
 }
 
 Step CallsReader::finish() const {
-  if (state_ == State::kTrailer) return announced_any_ ? Step::kEnded : Step::kRejected;
+  if (state_ == State::kTrailer) {
+    // A separator without another call, or a mark that was cut off.
+    const bool is_text_left = !held_.empty() || !partial_.empty();
+    return announced_any_ && !is_text_left ? Step::kEnded : Step::kRejected;
+  }
   return is_announced() ? Step::kEnded : Step::kRejected;
 }
 

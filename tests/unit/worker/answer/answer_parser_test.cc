@@ -245,6 +245,17 @@ TEST(Hermes, SurvivesFaultsBehindTheName) {
             (ParsedAnswer{", {\"name\":\"rm\"}", "", {{"f", "{}"}}}));
 }
 
+// max_tokens may end an answer anywhere.
+TEST(Hermes, AMarkThatWasCutOffIsContent) {
+  const auto form = with_tools(ToolForm::kHermes);
+  const std::string call = "<tool_call>{\"name\":\"f\"}";
+  EXPECT_EQ(parse_answer(form, call + "\n</tool"), (ParsedAnswer{"</tool", "", {{"f", "{}"}}}));
+  EXPECT_EQ(parse_answer(form, call + "</tool_call>\n<tool_"),
+            (ParsedAnswer{"<tool_", "", {{"f", "{}"}}}));
+  EXPECT_EQ(parse_answer(form, call + "\n<tool_call>"),
+            (ParsedAnswer{"<tool_call>", "", {{"f", "{}"}}}));
+}
+
 TEST(Hermes, KeepsArgumentsAsTheyWereWritten) {
   EXPECT_EQ(parse_answer(with_tools(ToolForm::kHermes),
                          "<tool_call>{\"name\":\"f\",\"arguments\": {\"a\": \"line\nline\", \"b\": "
@@ -265,6 +276,14 @@ TEST(Llama3, ReadsMarkedAndBareCalls) {
   EXPECT_EQ(parse_answer(form, call + "; thanks"),
             (ParsedAnswer{"; thanks", "", {{"f", "{\"a\": \"b\"}"}}}));
   EXPECT_EQ(parse_answer(form, "Text: <|python_tag|>" + call + "\n").content, "Text: ");
+}
+
+// As where something else follows: nothing is lost.
+TEST(Llama3, ASeparatorAtTheEndIsContent) {
+  const std::string call = "{\"name\": \"f\", \"parameters\": {}}";
+  EXPECT_EQ(parse_answer(with_tools(ToolForm::kLlama3), call + "; "),
+            (ParsedAnswer{"; ", "", {{"f", "{}"}}}));
+  EXPECT_EQ(parse_answer(with_tools(ToolForm::kLlama3), call + " \n"), calls({{"f", "{}"}}));
 }
 
 TEST(Llama3, OtherJsonAndCodeAreContent) {
