@@ -67,11 +67,11 @@ bool ControlTexts::occurs_in(std::string_view text) const {
   return false;
 }
 
-std::size_t ControlTexts::mark(std::string& text, const Marks& marks) const {
+std::size_t ControlTexts::mark(std::string& text, const Marks& marks, std::size_t most) const {
   std::string marked;
   std::size_t count = 0;
   std::size_t kept = 0;  // bytes of `text` that are in `marked`
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = 0; at < text.size() && count < most;) {
     const auto size = match(text, at);
     if (size == 0) {
       ++at;

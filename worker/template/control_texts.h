@@ -29,9 +29,9 @@ class ControlTexts {
 
   [[nodiscard]] bool empty() const { return texts_.empty(); }
 
-  // Puts marks around every control text, each its own: a template may cut between two of them.
-  // Returns how many there were.
-  std::size_t mark(std::string& text, const Marks& marks) const;
+  // Puts marks around the first `most` control texts, each its own: a template may cut between two
+  // of them. Returns how many it marked.
+  std::size_t mark(std::string& text, const Marks& marks, std::size_t most) const;
   [[nodiscard]] bool occurs_in(std::string_view text) const;
 
   // Cuts a rendered text at its marks. What stands between a begin and the next mark is literal

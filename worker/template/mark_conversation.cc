@@ -24,18 +24,24 @@ class Marker {
  public:
   Marker(const ControlTexts& texts, const Marks& marks) : texts_(texts), marks_(marks) {}
 
+  // Ends once it has marked one more than kMaxControlTexts: marks are longer than most texts, and
+  // make what is full of them many times as large.
   void mark(Json& value) {
+    if (too_many()) return;
     if (value.is_string()) {
-      count_ += texts_.mark(value.get_ref<std::string&>(), marks_);
+      mark(value.get_ref<std::string&>());
     } else if (value.is_object()) {
       mark_object(value);
     } else if (value.is_array()) {
       for (auto& element : value) mark(element);
     }
   }
-  [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] bool too_many() const { return count_ > kMaxControlTexts; }
 
  private:
+  void mark(std::string& text) {
+    count_ += texts_.mark(text, marks_, kMaxControlTexts + 1 - count_);
+  }
   void mark_object(Json& object) {
     bool keys = false;
     for (auto& [key, element] : object.items()) {
@@ -46,7 +52,7 @@ class Marker {
     Json renamed = Json::object();
     for (auto& [key, element] : object.items()) {
       auto name = key;
-      count_ += texts_.mark(name, marks_);
+      mark(name);
       renamed[name] = std::move(element);
     }
     object = std::move(renamed);
@@ -72,7 +78,7 @@ Result<Marks> mark_control_texts(Conversation& conversation, const ControlTexts&
   Marker marker(texts, *marks);
   for (auto* const value : {&conversation.messages, &conversation.tools, &conversation.variables}) {
     marker.mark(*value);
-    if (marker.count() > kMaxControlTexts) {
+    if (marker.too_many()) {
       return invalid_argument("chat.messages_json",
                               "The messages have more than " + std::to_string(kMaxControlTexts) +
                                   " texts of control tokens; send them as a prompt or as tokens.");

@@ -12,7 +12,7 @@ namespace {
 const Marks kMarks{"1111", "2222"};
 
 std::string marked(const ControlTexts& texts, std::string text) {
-  texts.mark(text, kMarks);
+  texts.mark(text, kMarks, text.size());
   return text;
 }
 
@@ -30,6 +30,12 @@ TEST(ControlTexts, MarksTheLongest) {
   EXPECT_EQ(marked(texts, "plain"), "plain");
   EXPECT_FALSE(texts.occurs_in("plain"));
   EXPECT_TRUE(texts.occurs_in("x</s>"));
+}
+
+TEST(ControlTexts, MarksNoMoreThanAreAskedFor) {
+  std::string text = "<a><a>x<a>";
+  EXPECT_EQ(ControlTexts({"<a>"}).mark(text, kMarks, 2), 2U);
+  EXPECT_EQ(text, "1111<a>22221111<a>2222x<a>");
 }
 
 TEST(ControlTexts, CutsAtMarks) {
