@@ -14,6 +14,12 @@ void RestartBackoff::on_end(bool died, Duration ready_for, SteadyTime now) {
   const std::uint32_t doublings = std::min<std::uint32_t>(deaths_, 5);
   not_before_ = now + std::min<Duration>(kFirst * (1U << doublings), kLongest);
   ++deaths_;
+  std::ranges::rotate(last_deaths_, last_deaths_.begin() + 1);
+  last_deaths_.back() = now;
+}
+
+bool RestartBackoff::crash_loop() const {
+  return last_deaths_.front() && *last_deaths_.back() - *last_deaths_.front() <= kLoopTime;
 }
 
 }  // namespace berth::core

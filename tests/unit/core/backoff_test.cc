@@ -44,5 +44,32 @@ TEST(RestartBackoff, L9_AnEndThatWeOrderedIsNoDeath) {
   EXPECT_LE(backoff.not_before(), kNow);
 }
 
+TEST(RestartBackoff, L9_ThreeDeathsWithinTwoMinutesAreACrashLoop) {
+  RestartBackoff backoff;
+  backoff.on_end(true, seconds(5), kNow);
+  backoff.on_end(true, seconds(5), kNow + seconds(60));
+  EXPECT_FALSE(backoff.crash_loop());
+  RestartBackoff slower = backoff;
+  backoff.on_end(true, seconds(5), kNow + seconds(120));
+  EXPECT_TRUE(backoff.crash_loop());
+  slower.on_end(true, seconds(5), kNow + seconds(121));
+  EXPECT_FALSE(slower.crash_loop());
+  // The last three count.
+  slower.on_end(true, seconds(5), kNow + seconds(150));
+  EXPECT_TRUE(slower.crash_loop());
+}
+
+TEST(RestartBackoff, L9_AnEndByUsIsNoDeathOfALoop) {
+  RestartBackoff backoff;
+  for (int i = 0; i < 5; ++i) backoff.on_end(false, seconds(5), kNow);
+  EXPECT_FALSE(backoff.crash_loop());
+  backoff.on_end(true, seconds(5), kNow);
+  backoff.on_end(true, seconds(5), kNow);
+  EXPECT_FALSE(backoff.crash_loop());
+  // A stable time ends the count.
+  backoff.on_end(true, minutes(10), kNow);
+  EXPECT_FALSE(backoff.crash_loop());
+}
+
 }  // namespace
 }  // namespace berth::core

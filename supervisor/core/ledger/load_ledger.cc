@@ -1,0 +1,181 @@
+#include "supervisor/core/ledger/load_ledger.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace berth::core {
+
+const FailureRecord* LoadLedger::standing(std::string_view model) const {
+  const auto at = entries_.find(model);
+  if (at == entries_.end() || !at->second.standing) return nullptr;
+  return &*at->second.standing;
+}
+
+std::vector<const FailureRecord*> LoadLedger::all_standing() const {
+  std::vector<const FailureRecord*> all;
+  for (const auto& [model, entry] : entries_) {
+    if (entry.standing) all.push_back(&*entry.standing);
+  }
+  return all;
+}
+
+std::optional<std::uint64_t> LoadLedger::charge_lower_bound(std::string_view model,
+                                                            std::string_view domain) const {
+  const auto at = entries_.find(model);
+  if (at == entries_.end()) return std::nullopt;
+  const auto bound = at->second.bounds.find(domain);
+  if (bound == at->second.bounds.end()) return std::nullopt;
+  return bound->second;
+}
+
+void LoadLedger::load_started(const std::string& model, const Uuid& instance,
+                              Provenance provenance) {
+  Entry& entry = entry_of(model);
+  forget_bounds_if_moved(entry, provenance);
+  entry.current = instance;
+  entry.started = std::move(provenance);
+}
+
+LoadLedger::Recorded LoadLedger::record(FailureRecord record) {
+  Recorded recorded;
+  Entry& entry = entry_of(record.model);
+  if (entry.standing && entry.standing->id == record.id) {
+    recorded.record = *entry.standing;
+    return recorded;
+  }
+  const bool late = !entry.current.is_nil() && entry.current != record.instance;
+  if (!late && !entry.current.is_nil()) record.provenance = entry.started;
+  record = bounded(std::move(record));
+  if (late && !record.lifted) {
+    record.lifted = Lift{record.ended, LiftCause::kSuperseded, std::nullopt, {}};
+  }
+  if (!record.lifted) {
+    recorded.before = lift(entry, {record.ended, LiftCause::kSuperseded, std::nullopt, {}});
+    learn_bounds(entry, record);
+    entry.standing = record;
+  }
+  recorded.record = std::move(record);
+  return recorded;
+}
+
+std::optional<LoadLedger::Lifted> LoadLedger::loaded(const std::string& model, const Uuid& instance,
+                                                     WallTime when) {
+  Entry* entry = find(model);
+  if (!entry || entry->current != instance) return std::nullopt;
+  // It fits, whatever was thought.
+  entry->bounds.clear();
+  return lift(*entry, {when, LiftCause::kSuccess, std::nullopt, {}});
+}
+
+std::optional<LoadLedger::Lifted> LoadLedger::retry(const std::string& model, std::string who,
+                                                    WallTime when) {
+  Entry* entry = find(model);
+  if (!entry) return std::nullopt;
+  return lift(*entry, {when, LiftCause::kHand, std::nullopt, std::move(who)});
+}
+
+std::optional<LoadLedger::Lifted> LoadLedger::judge(const std::string& model, const Provenance& now,
+                                                    WallTime when) {
+  Entry* entry = find(model);
+  if (!entry) return std::nullopt;
+  forget_bounds_if_moved(*entry, now);
+  if (!entry->standing) return std::nullopt;
+  std::optional<MovedField> moved = moved_field(entry->standing->provenance, now);
+  if (!moved) return std::nullopt;
+  return lift(*entry, {when, LiftCause::kProvenance, std::move(moved), {}});
+}
+
+std::optional<LoadLedger::Lifted> LoadLedger::judge_memory(const std::string& model,
+                                                           std::span<const DomainNow> domains,
+                                                           WallTime when) {
+  Entry* entry = find(model);
+  if (!entry || !entry->standing) return std::nullopt;
+  std::optional<std::string> better = memory_lifts(*entry->standing, domains);
+  if (!better) return std::nullopt;
+  return lift(*entry, {when, LiftCause::kMemory, std::nullopt, std::move(*better)});
+}
+
+std::vector<LoadLedger::Lifted> LoadLedger::on_start(std::vector<FailureRecord> records,
+                                                     const ProvenanceOf& provenance_of,
+                                                     WallTime when) {
+  // From the oldest to the newest, so that the newest of a model stands in the end.
+  std::ranges::sort(
+      records, {}, [](const FailureRecord& record) { return std::tuple(record.ended, record.id); });
+  std::vector<Lifted> lifted;
+  const auto keep = [&lifted](std::optional<Lifted> one) {
+    if (one) lifted.push_back(std::move(*one));
+  };
+  for (FailureRecord& record : records) {
+    Entry& entry = entry_of(record.model);
+    if (record.lifted && record.lifted->cause == LiftCause::kSuccess) {
+      entry.bounds.clear();
+    } else {
+      learn_bounds(entry, record);
+    }
+    if (record.lifted) continue;
+    keep(lift(entry, {when, LiftCause::kSuperseded, std::nullopt, {}}));
+    entry.standing = std::move(record);
+  }
+  for (auto& [model, entry] : entries_) {
+    const std::optional<Provenance> now = provenance_of(model);
+    // What moved says more than that the server was started anew.
+    if (now) keep(judge(model, *now, when));
+    if (entry.standing && !outlives_restart(*entry.standing)) {
+      keep(lift(entry, {when, LiftCause::kRestart, std::nullopt, {}}));
+    }
+  }
+  return lifted;
+}
+
+LoadLedger::Entry* LoadLedger::find(std::string_view model) {
+  const auto at = entries_.find(model);
+  return at == entries_.end() ? nullptr : &at->second;
+}
+
+LoadLedger::Entry& LoadLedger::entry_of(const std::string& model) {
+  if (Entry* entry = find(model)) return *entry;
+  if (entries_.size() >= most_models_) make_room();
+  return entries_[model];
+}
+
+void LoadLedger::make_room() {
+  if (entries_.empty()) return;
+  // Those without a failure first; then by age.
+  const auto oldest = std::ranges::min_element(entries_, {}, [](const auto& named) {
+    const Entry& entry = named.second;
+    return std::pair(entry.standing.has_value(),
+                     entry.standing ? entry.standing->ended : WallTime());
+  });
+  entries_.erase(oldest);
+}
+
+std::optional<LoadLedger::Lifted> LoadLedger::lift(Entry& entry, Lift lift) {
+  if (!entry.standing) return std::nullopt;
+  Lifted lifted{entry.standing->id, entry.standing->model, std::move(lift)};
+  entry.standing.reset();
+  return lifted;
+}
+
+void LoadLedger::learn_bounds(Entry& entry, const FailureRecord& record) {
+  if (record.failure_class != FailureClass::kResource &&
+      record.failure_class != FailureClass::kOom) {
+    return;
+  }
+  forget_bounds_if_moved(entry, record.provenance);
+  entry.bounds_for = record.provenance;
+  for (const FailureMemory& memory : record.memory) {
+    // Only the domain that failed needed more than it got.
+    if (!record.failing_domain.empty() && memory.domain != record.failing_domain) continue;
+    const std::optional<std::uint64_t> bound = core::charge_lower_bound(memory);
+    if (!bound) continue;
+    std::uint64_t& known = entry.bounds[memory.domain];
+    known = std::max(known, *bound);
+  }
+}
+
+void LoadLedger::forget_bounds_if_moved(Entry& entry, const Provenance& now) {
+  if (moved_field(entry.bounds_for, now)) entry.bounds.clear();
+}
+
+}  // namespace berth::core

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/uuid.h"
+#include "supervisor/core/ledger/failure_record.h"
+#include "supervisor/core/ledger/memory_rule.h"
+#include "supervisor/core/ledger/provenance.h"
+
+namespace berth::core {
+
+// Which failures stand (L18 to L24): at most one for each model, and as long as it stands the model
+// is not tried. The history is the store's; what this decides comes back as values, for the store
+// and the events. Owns the standing records and what each load started with. Core strand; a value;
+// pure. Lives as long as the residency. Bounded by `most_models`; beyond it the oldest failure is
+// forgotten, which costs one more try. Nothing fails.
+class LoadLedger {
+ public:
+  static constexpr std::size_t kMostModels = 4096;
+
+  struct Lifted {
+    Uuid id;  // of the record
+    std::string model;
+    Lift lift;
+  };
+  struct Recorded {
+    FailureRecord record;          // to be kept: bounded, and lifted where it does not stand
+    std::optional<Lifted> before;  // the failure that stood until now
+  };
+  // What a load would start with now; absent: the model is not in the catalogue, so nobody can ask
+  // for it and nothing moves.
+  using ProvenanceOf = std::function<std::optional<Provenance>(const std::string& model)>;
+
+  explicit LoadLedger(std::size_t most_models = kMostModels) : most_models_(most_models) {}
+
+  // The failure that stands against the model; null: none. Costs one look-up in a tree. Valid until
+  // the next call that changes something.
+  [[nodiscard]] const FailureRecord* standing(std::string_view model) const;
+  // Every failure that stands, by model.
+  [[nodiscard]] std::vector<const FailureRecord*> all_standing() const;
+  // What the model needs at least in that memory domain, as loads of the same provenance showed
+  // (L21); bytes.
+  [[nodiscard]] std::optional<std::uint64_t> charge_lower_bound(std::string_view model,
+                                                                std::string_view domain) const;
+
+  // A load begins: from now on this is the model's current instance (L24), and its failure will be
+  // about this provenance (L19).
+  void load_started(const std::string& model, const Uuid& instance, Provenance provenance);
+
+  // A load failed by itself, or a model that was ready died too often. Of an instance that is no
+  // longer the model's current one the record is kept, but does not stand (L24). Giving a record
+  // twice changes nothing.
+  Recorded record(FailureRecord record);
+
+  // The load of that instance succeeded. Of an older instance: nothing happens.
+  std::optional<Lifted> loaded(const std::string& model, const Uuid& instance, WallTime when);
+  // An operator wants another try; `who` may be empty.
+  std::optional<Lifted> retry(const std::string& model, std::string who, WallTime when);
+  // The catalogue or the config changed (L23).
+  std::optional<Lifted> judge(const std::string& model, const Provenance& now, WallTime when);
+  // Memory became free, or plans changed (L21).
+  std::optional<Lifted> judge_memory(const std::string& model, std::span<const DomainNow> domains,
+                                     WallTime when);
+
+  // The server starts with what the store kept, in any order: the standing records, and lifted ones
+  // where their lower bounds shall count on. What does not outlive a restart or whose provenance
+  // moved meanwhile is lifted. Call it once, before anything else.
+  std::vector<Lifted> on_start(std::vector<FailureRecord> records,
+                               const ProvenanceOf& provenance_of, WallTime when);
+
+ private:
+  struct Entry {
+    std::optional<FailureRecord> standing;
+    Uuid current;                                              // nil: none was started yet
+    Provenance started;                                        // of `current`
+    Provenance bounds_for;                                     // the lower bounds are about this
+    std::map<std::string, std::uint64_t, std::less<>> bounds;  // bytes by domain
+  };
+
+  Entry* find(std::string_view model);
+  Entry& entry_of(const std::string& model);
+  void make_room();
+  static std::optional<Lifted> lift(Entry& entry, Lift lift);
+  static void learn_bounds(Entry& entry, const FailureRecord& record);
+  static void forget_bounds_if_moved(Entry& entry, const Provenance& now);
+
+  std::size_t most_models_;
+  std::map<std::string, Entry, std::less<>> entries_;  // by model
+};
+
+}  // namespace berth::core

@@ -1,0 +1,278 @@
+#include "supervisor/core/ledger/load_ledger.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/unit/core/ledger/records.h"
+
+namespace berth::core {
+namespace {
+
+using testing::failure_record;
+using testing::ledger_time;
+using testing::numbered_id;
+using testing::some_provenance;
+
+constexpr std::uint64_t kGiB = 1ULL << 30U;
+
+std::optional<Provenance> unmoved(const std::string& /*model*/) {
+  return some_provenance();
+}
+
+FailureRecord resource_failure(std::uint64_t number) {
+  FailureRecord record = failure_record(number, "m", FailureClass::kResource);
+  record.failing_domain = "host";
+  record.memory = {{"host", 4 * kGiB, 5 * kGiB, 2 * kGiB, 3 * kGiB, kGiB}};
+  return record;
+}
+
+// Starts the instance of the record, and gives its failure.
+LoadLedger::Recorded fail(LoadLedger& ledger, const FailureRecord& record) {
+  ledger.load_started(record.model, record.instance, record.provenance);
+  return ledger.record(record);
+}
+
+TEST(LoadLedger, L18_AFailureStands) {
+  LoadLedger ledger;
+  EXPECT_EQ(ledger.standing("m"), nullptr);
+  const FailureRecord record = failure_record(1, "m", FailureClass::kPermanent);
+  const auto recorded = fail(ledger, record);
+  EXPECT_EQ(recorded.record, record);
+  EXPECT_FALSE(recorded.before);
+  ASSERT_NE(ledger.standing("m"), nullptr);
+  EXPECT_EQ(*ledger.standing("m"), record);
+  EXPECT_EQ(ledger.standing("other"), nullptr);
+  EXPECT_EQ(ledger.all_standing().size(), 1U);
+}
+
+TEST(LoadLedger, L18_TheSameRecordTwiceIsOne) {
+  LoadLedger ledger;
+  const FailureRecord record = failure_record(1, "m", FailureClass::kPermanent);
+  fail(ledger, record);
+  const auto again = ledger.record(record);
+  EXPECT_FALSE(again.before);
+  EXPECT_EQ(again.record, record);
+  EXPECT_EQ(ledger.all_standing().size(), 1U);
+}
+
+TEST(LoadLedger, L18_ANewerFailureTakesThePlaceOfTheOlder) {
+  LoadLedger ledger;
+  fail(ledger, failure_record(1, "m", FailureClass::kStalled));
+  const auto recorded = fail(ledger, failure_record(2, "m", FailureClass::kPermanent));
+  ASSERT_TRUE(recorded.before);
+  EXPECT_EQ(recorded.before->id, numbered_id(1));
+  EXPECT_EQ(recorded.before->lift.cause, LiftCause::kSuperseded);
+  EXPECT_EQ(ledger.standing("m")->id, numbered_id(2));
+}
+
+TEST(LoadLedger, L19_ProvenanceIsThatOfTheLoadsStart) {
+  LoadLedger ledger;
+  FailureRecord record = failure_record(1, "m", FailureClass::kPermanent);
+  Provenance at_start = some_provenance();
+  at_start.window = 512;
+  ledger.load_started("m", record.instance, at_start);
+  // Whoever made the record looked too late.
+  const auto recorded = ledger.record(record);
+  EXPECT_EQ(recorded.record.provenance, at_start);
+  const auto lifted = ledger.judge("m", some_provenance(), ledger_time(9));
+  ASSERT_TRUE(lifted);
+  EXPECT_EQ(to_string(lifted->lift), "the served window moved: 512 -> 4096");
+}
+
+TEST(LoadLedger, L23_ProvenanceLiftsAndSaysWhichFieldMoved) {
+  LoadLedger ledger;
+  fail(ledger, failure_record(1, "m", FailureClass::kPermanent));
+  EXPECT_FALSE(ledger.judge("m", some_provenance(), ledger_time(5)));
+  EXPECT_FALSE(ledger.judge("other", some_provenance(), ledger_time(5)));
+  Provenance now = some_provenance();
+  now.files->front().modified_ns += 1;
+  const auto lifted = ledger.judge("m", now, ledger_time(6));
+  ASSERT_TRUE(lifted);
+  EXPECT_EQ(lifted->id, numbered_id(1));
+  EXPECT_EQ(lifted->model, "m");
+  EXPECT_EQ(lifted->lift.when, ledger_time(6));
+  EXPECT_EQ(lifted->lift.cause, LiftCause::kProvenance);
+  EXPECT_EQ(lifted->lift.moved->field, ProvenanceField::kFiles);
+  EXPECT_EQ(ledger.standing("m"), nullptr);
+  EXPECT_FALSE(ledger.judge("m", some_provenance(), ledger_time(7)));
+}
+
+TEST(LoadLedger, L23_SuccessAndHandLift) {
+  LoadLedger ledger;
+  const FailureRecord record = failure_record(1, "m", FailureClass::kCrash);
+  fail(ledger, record);
+  auto lifted = ledger.retry("m", "eve", ledger_time(5));
+  ASSERT_TRUE(lifted);
+  EXPECT_EQ(to_string(lifted->lift), "by hand: eve");
+  EXPECT_FALSE(ledger.retry("m", "eve", ledger_time(5)));
+  EXPECT_FALSE(ledger.retry("other", "eve", ledger_time(5)));
+
+  fail(ledger, failure_record(2, "m", FailureClass::kCrash));
+  // Only a load of the current instance says anything.
+  EXPECT_FALSE(ledger.loaded("m", record.instance, ledger_time(6)));
+  EXPECT_NE(ledger.standing("m"), nullptr);
+  ledger.load_started("m", numbered_id(77), some_provenance());
+  lifted = ledger.loaded("m", numbered_id(77), ledger_time(7));
+  ASSERT_TRUE(lifted);
+  EXPECT_EQ(lifted->lift.cause, LiftCause::kSuccess);
+}
+
+TEST(LoadLedger, L24_LateReportOfAnOlderInstanceDoesNotMark) {
+  LoadLedger ledger;
+  const FailureRecord late = failure_record(1, "m", FailureClass::kPermanent);
+  ledger.load_started("m", late.instance, some_provenance());
+  ledger.load_started("m", numbered_id(500), some_provenance());
+  const auto recorded = ledger.record(late);
+  EXPECT_EQ(ledger.standing("m"), nullptr);
+  // The history knows it.
+  ASSERT_TRUE(recorded.record.lifted);
+  EXPECT_EQ(recorded.record.lifted->cause, LiftCause::kSuperseded);
+  // The retry's own report decides.
+  FailureRecord own = failure_record(2, "m", FailureClass::kPermanent);
+  own.instance = numbered_id(500);
+  EXPECT_FALSE(ledger.record(own).record.lifted);
+  EXPECT_EQ(ledger.standing("m")->id, own.id);
+  // And a report that comes even later leaves that one alone.
+  FailureRecord later = failure_record(3, "m", FailureClass::kStalled);
+  later.instance = late.instance;
+  EXPECT_FALSE(ledger.record(later).before);
+  EXPECT_EQ(ledger.standing("m")->id, own.id);
+}
+
+TEST(LoadLedger, L24_AReportFromBeforeThisStartMarksWhereNothingNewerIs) {
+  LoadLedger ledger;
+  EXPECT_FALSE(ledger.record(failure_record(1, "m", FailureClass::kPermanent)).record.lifted);
+  EXPECT_NE(ledger.standing("m"), nullptr);
+}
+
+TEST(LoadLedger, L21_MemoryLiftsResourceFailures) {
+  LoadLedger ledger;
+  fail(ledger, resource_failure(1));
+  const std::vector<DomainNow> little = {{"host", 2 * kGiB, std::nullopt}};
+  const std::vector<DomainNow> enough = {{"host", 3 * kGiB, std::nullopt}};
+  EXPECT_FALSE(ledger.judge_memory("m", little, ledger_time(5)));
+  const auto lifted = ledger.judge_memory("m", enough, ledger_time(6));
+  ASSERT_TRUE(lifted);
+  EXPECT_EQ(lifted->lift.cause, LiftCause::kMemory);
+  EXPECT_EQ(lifted->lift.detail, "host has 3.00 GiB free, 2.00 GiB then");
+  EXPECT_FALSE(ledger.judge_memory("m", enough, ledger_time(7)));
+}
+
+TEST(LoadLedger, L21_LowerBoundOutlivesTheLiftUntilSuccessOrAnotherProvenance) {
+  LoadLedger ledger;
+  fail(ledger, resource_failure(1));
+  EXPECT_EQ(ledger.charge_lower_bound("m", "host"), 4 * kGiB);
+  EXPECT_FALSE(ledger.charge_lower_bound("m", "CUDA0"));
+  EXPECT_FALSE(ledger.charge_lower_bound("other", "host"));
+  ASSERT_TRUE(ledger.retry("m", "", ledger_time(5)));
+  EXPECT_EQ(ledger.charge_lower_bound("m", "host"), 4 * kGiB);
+  // It goes up, never down, as long as nothing moves.
+  FailureRecord lower = resource_failure(2);
+  lower.memory.front().high_water = 0;
+  fail(ledger, lower);
+  EXPECT_EQ(ledger.charge_lower_bound("m", "host"), 4 * kGiB);
+
+  LoadLedger succeeded = ledger;
+  ASSERT_TRUE(succeeded.loaded("m", lower.instance, ledger_time(6)));
+  EXPECT_FALSE(succeeded.charge_lower_bound("m", "host"));
+
+  Provenance smaller = some_provenance();
+  smaller.window = 1024;
+  ASSERT_TRUE(ledger.judge("m", smaller, ledger_time(6)));
+  EXPECT_FALSE(ledger.charge_lower_bound("m", "host"));
+}
+
+TEST(LoadLedger, L21_RestartDropsWhatIsTransient) {
+  std::vector<FailureRecord> records;
+  for (int i = 0; i <= static_cast<int>(FailureClass::kUnclassified); ++i) {
+    const auto failure_class = static_cast<FailureClass>(i);
+    records.push_back(failure_record(static_cast<std::uint64_t>(i) + 1,
+                                     std::string(failure_class_name(failure_class)),
+                                     failure_class));
+  }
+  FailureRecord plain = failure_record(50, "plain_exit", FailureClass::kUnclassified);
+  plain.exit = Exited{1};
+  records.push_back(plain);
+  FailureRecord signalled = failure_record(51, "signal", FailureClass::kUnclassified);
+  signalled.exit = Signalled{SIGKILL};
+  records.push_back(signalled);
+
+  LoadLedger ledger;
+  const auto lifted = ledger.on_start(records, unmoved, ledger_time(100));
+  std::vector<std::string> kept;
+  for (const FailureRecord* record : ledger.all_standing()) kept.push_back(record->model);
+  EXPECT_EQ(kept, (std::vector<std::string>{"crash", "launch", "permanent", "plain_exit"}));
+  EXPECT_EQ(lifted.size(), records.size() - kept.size());
+  for (const auto& one : lifted) {
+    EXPECT_EQ(one.lift.cause, LiftCause::kRestart);
+    EXPECT_EQ(one.lift.when, ledger_time(100));
+  }
+}
+
+TEST(LoadLedger, L23_RestartJudgesProvenance) {
+  LoadLedger ledger;
+  const auto lifted = ledger.on_start(
+      {failure_record(1, "moved", FailureClass::kPermanent),
+       failure_record(2, "same", FailureClass::kPermanent),
+       failure_record(3, "gone", FailureClass::kPermanent),
+       failure_record(4, "moved_and_transient", FailureClass::kStalled)},
+      [](const std::string& model) -> std::optional<Provenance> {
+        if (model == "gone") return std::nullopt;
+        Provenance now = some_provenance();
+        if (model != "same") now.runtime = "b6000";
+        return now;
+      },
+      ledger_time(100));
+  ASSERT_EQ(lifted.size(), 2U);
+  EXPECT_EQ(to_string(lifted[0].lift), "the worker's runtime moved: b5046 -> b6000");
+  EXPECT_EQ(lifted[1].lift.cause, LiftCause::kProvenance);
+  EXPECT_EQ(ledger.standing("moved"), nullptr);
+  EXPECT_NE(ledger.standing("same"), nullptr);
+  EXPECT_NE(ledger.standing("gone"), nullptr);
+}
+
+TEST(LoadLedger, L18_RestartLeavesTheNewestOfAModelStanding) {
+  LoadLedger ledger;
+  const auto lifted = ledger.on_start(
+      {failure_record(2, "m", FailureClass::kPermanent),
+       failure_record(3, "m", FailureClass::kCrash), failure_record(1, "m", FailureClass::kLaunch)},
+      unmoved, ledger_time(100));
+  EXPECT_EQ(lifted.size(), 2U);
+  EXPECT_EQ(ledger.standing("m")->id, numbered_id(3));
+}
+
+TEST(LoadLedger, L21_RestartKeepsLowerBounds) {
+  FailureRecord lifted_by_hand = resource_failure(1);
+  lifted_by_hand.lifted = Lift{ledger_time(5), LiftCause::kHand, std::nullopt, {}};
+  LoadLedger ledger;
+  EXPECT_TRUE(ledger.on_start({lifted_by_hand}, unmoved, ledger_time(100)).empty());
+  EXPECT_EQ(ledger.standing("m"), nullptr);
+  EXPECT_EQ(ledger.charge_lower_bound("m", "host"), 4 * kGiB);
+
+  FailureRecord then_loaded = resource_failure(2);
+  then_loaded.lifted = Lift{ledger_time(9), LiftCause::kSuccess, std::nullopt, {}};
+  LoadLedger other;
+  EXPECT_TRUE(other.on_start({then_loaded, lifted_by_hand}, unmoved, ledger_time(100)).empty());
+  EXPECT_FALSE(other.charge_lower_bound("m", "host"));
+}
+
+TEST(LoadLedger, L18_ForgetsTheOldestFailureBeyondItsBound) {
+  LoadLedger ledger(3);
+  ledger.load_started("idle", numbered_id(9), some_provenance());
+  fail(ledger, failure_record(2, "b", FailureClass::kPermanent));
+  fail(ledger, failure_record(1, "a", FailureClass::kPermanent));
+  fail(ledger, failure_record(3, "c", FailureClass::kPermanent));
+  EXPECT_EQ(ledger.all_standing().size(), 3U);
+  fail(ledger, failure_record(4, "d", FailureClass::kPermanent));
+  EXPECT_EQ(ledger.standing("a"), nullptr);
+  EXPECT_NE(ledger.standing("d"), nullptr);
+  EXPECT_EQ(ledger.all_standing().size(), 3U);
+}
+
+}  // namespace
+}  // namespace berth::core
