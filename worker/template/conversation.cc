@@ -11,9 +11,6 @@
 namespace berth::worker {
 namespace {
 
-constexpr std::string_view kMessagesParam = "chat.messages_json";
-constexpr std::string_view kToolsParam = "chat.tools_json";
-constexpr std::string_view kVariablesParam = "chat.template_variables_json";
 constexpr std::size_t kShownBytes = 80;
 constexpr std::size_t kRoleBytes = 64;
 

@@ -62,10 +62,7 @@ Result<Json> parse(std::string_view text, std::string_view param, std::string_vi
   const auto invalid = [&](const std::string& how) {
     return invalid_argument(param, std::string(what) + " " + how);
   };
-  if (text.size() > JsonBounds::kBytes) {
-    return invalid("have " + std::to_string(text.size()) + " bytes; at most " +
-                   std::to_string(JsonBounds::kBytes) + " (16 MiB) are allowed.");
-  }
+  if (auto fits = check_json_bytes(text, param, what); !fits) return fail(fits.error());
   Survey survey;
   Json value;
   try {

@@ -1,21 +1,14 @@
 #pragma once
 
-#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "common/result.h"
+#include "worker/template/input_bounds.h"
 
 namespace berth::worker {
 
 using Json = nlohmann::ordered_json;
-
-// Bounds of one JSON text from a client.
-struct JsonBounds {
-  static constexpr std::size_t kBytes = std::size_t{16} << 20U;
-  static constexpr std::size_t kElements = 10000;  // of the outermost array or object
-  static constexpr int kDepth = 64;                // of arrays and objects
-};
 
 // Parses an array or an object; `what` names it in messages ("The messages"). Deep nesting is
 // refused, because values are copied recursively later.

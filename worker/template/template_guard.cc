@@ -333,12 +333,7 @@ Status Guard::check_runs() const {
 }  // namespace
 
 Result<std::string> guard_template(std::string_view source) {
-  if (source.size() > TemplateBounds::kBytes) {
-    return fail(Reason::kTemplateFailed, "The model's chat template has " +
-                                             std::to_string(source.size()) + " bytes; at most " +
-                                             std::to_string(TemplateBounds::kBytes) +
-                                             " (256 KiB) are allowed.");
-  }
+  if (auto fits = check_template_bytes(source); !fits) return fail(fits.error());
   const auto text = with_plain_lines(source);
   return Guard(text).run();
 }

@@ -1,23 +1,12 @@
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
 #include "common/result.h"
+#include "worker/template/input_bounds.h"
 
 namespace berth::worker {
-
-// What a template may have so that parsing it cannot overflow the stack: minja's parser goes down
-// with every bracket, block and operator, and its regular expressions with every character of what
-// they match.
-struct TemplateBounds {
-  static constexpr std::size_t kBytes = std::size_t{256} << 10U;
-  static constexpr int kDepth = 200;                                // of brackets, of blocks
-  static constexpr std::size_t kTagBytes = std::size_t{16} << 10U;  // of one {{ }} or {% %}
-  // Characters in a row that are white space, commas or parts of names.
-  static constexpr std::size_t kRunBytes = std::size_t{16} << 10U;
-};
 
 // The template as it is given to minja, whose own handling of white space is to be off. One pass,
 // any thread. What Jinja's lexer does with a template's text is done here, as Jinja does it with

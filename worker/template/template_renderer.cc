@@ -6,20 +6,26 @@
 #include <utility>
 #include <variant>
 
+#include "worker/template/input_bounds.h"
+
 namespace berth::worker {
 
 TemplateRenderer::TemplateRenderer(Setup setup)
     : setup_(std::move(setup)), control_(setup_.chat_template.control_texts) {
-  if (setup_.named) {
-    auto only_flatten = setup_.chat_template;
-    only_flatten.source.clear();
-    setup_frame_ = encode_setup(only_flatten);
-  } else {
-    setup_frame_ = encode_setup(setup_.chat_template);
+  if (auto fits = check_vocabulary_texts(setup_.chat_template); !fits) {
+    refused_ = std::move(fits).error();
+    return;
   }
+  auto sent = setup_.chat_template;
+  if (!setup_.named) {
+    if (auto fits = check_template_bytes(sent.source); !fits) broken_ = std::move(fits).error();
+  }
+  if (setup_.named || broken_) sent.source.clear();  // only to flatten
+  setup_frame_ = encode_setup(sent);
 }
 
 void TemplateRenderer::warm_up() {
+  if (refused_) return;
   [[maybe_unused]] const auto begun = begin({});  // where it failed, the first request says why
 }
 
@@ -67,6 +73,8 @@ Result<TemplateAnswer> TemplateRenderer::call(std::string_view frame, const Aban
 
 Result<RenderedPrompt> TemplateRenderer::render(const ChatRequest& request,
                                                 const Abandoned& abandoned) {
+  if (refused_) return fail(*refused_);
+  if (auto fits = check_request_bytes(request); !fits) return fail(fits.error());
   retired_ = false;
   auto prompt = attempt(request, abandoned);
   if (prompt || !retired_) return prompt;

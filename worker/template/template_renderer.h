@@ -61,9 +61,10 @@ class TemplateRenderer {
   ControlTexts control_;
   std::string setup_frame_;
   std::optional<TemplateProcess> process_;
-  bool setup_pending_ = false;   // sent, and its answer not yet read
-  bool retired_ = false;         // the last call found a process that had ended of its own will
-  std::optional<Error> broken_;  // why the template cannot be used, for good
+  bool setup_pending_ = false;    // sent, and its answer not yet read
+  bool retired_ = false;          // the last call found a process that had ended of its own will
+  std::optional<Error> broken_;   // why the template cannot be used, for good
+  std::optional<Error> refused_;  // why no chat can be rendered, for good
 };
 
 // Path of berth-template beside this program.

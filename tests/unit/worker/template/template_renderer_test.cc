@@ -103,6 +103,53 @@ TEST(TemplateRenderer, SaysWhyATemplateCannotBeUsed) {
   EXPECT_THAT(rendered(renderer), HasSubstr("template_failed: "));
 }
 
+// Nothing of it is sent: it would not fit into a frame, and end the process.
+TEST(TemplateRenderer, SaysWhatIsTooLarge) {
+  TemplateRenderer renderer(setup("{{ messages[0].content }}!"));
+  EXPECT_EQ(rendered(renderer), "x!");
+  const auto pid = renderer.pid();
+  const std::string large(std::size_t{60} << 20U, ' ');
+  for (const auto& request :
+       {ChatRequest{large, {}, {}, true}, ChatRequest{kHello, large, {}, true},
+        ChatRequest{kHello, {}, large, true}}) {
+    const auto prompt = renderer.render(request);
+    ASSERT_FALSE(prompt.has_value());
+    EXPECT_EQ(prompt.error().reason, Reason::kInvalidArgument);
+    EXPECT_THAT(prompt.error().message,
+                HasSubstr("have 62914560 bytes; at most 16777216 (16 MiB) are allowed."));
+    EXPECT_THAT(prompt.error().extras->param, testing::StartsWith("chat."));
+  }
+  EXPECT_EQ(rendered(renderer), "x!");
+  EXPECT_EQ(renderer.pid(), pid);
+
+  auto made = setup(large);
+  TemplateRenderer with_large_source(made);
+  EXPECT_THAT(rendered(with_large_source),
+              HasSubstr("template_failed: The model's chat template has 62914560 bytes; at most "
+                        "262144 (256 KiB) are allowed."));
+  made.builtin.apply = [](const std::string&, std::span<const FlatMessage> messages,
+                          bool) -> Result<std::string> { return messages[0].content; };
+  TemplateRenderer with_builtin(std::move(made));
+  EXPECT_EQ(rendered(with_builtin), "x");
+}
+
+// None may be left out in silence: its text would become a token.
+TEST(TemplateRenderer, RefusesMoreControlTextsThanItCanMark) {
+  auto made = setup("x");
+  for (int i = 0; i < 100001; ++i) made.chat_template.control_texts.push_back(std::to_string(i));
+  TemplateRenderer with_many(made);
+  with_many.warm_up();
+  EXPECT_THAT(rendered(with_many), HasSubstr("template_failed: The model's vocabulary has 100002"));
+  EXPECT_EQ(with_many.pid(), -1);
+
+  made.chat_template.control_texts = {std::string(std::size_t{17} << 20U, 'x')};
+  TemplateRenderer with_long(made);
+  EXPECT_THAT(rendered(with_long), HasSubstr("template_failed: The texts of the model's control"));
+  made.named = true;
+  TemplateRenderer named(std::move(made));
+  EXPECT_THAT(rendered(named), HasSubstr("template_failed: The texts of the model's control"));
+}
+
 TEST(TemplateRenderer, SaysThatTheProgramIsMissing) {
   auto made = setup("x");
   made.program = "/nowhere/berth-template";
