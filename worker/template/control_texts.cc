@@ -10,10 +10,8 @@
 namespace berth::worker {
 namespace {
 
-constexpr std::size_t kDigits = 20;  // about 66 bits
-
 Result<std::string> random_digits() {
-  std::array<std::uint8_t, kDigits> bytes{};
+  std::array<std::uint8_t, Marks::kDigits> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     return fail(Reason::kInternal, "The kernel gave no random numbers.");
   }
@@ -23,6 +21,14 @@ Result<std::string> random_digits() {
 }
 
 }  // namespace
+
+bool Marks::well_formed() const {
+  const auto is_mark = [](const std::string& text) {
+    return text.size() == kDigits &&
+           std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  };
+  return (begin.empty() && end.empty()) || (is_mark(begin) && is_mark(end));
+}
 
 Result<Marks> Marks::random() {
   Marks marks;
@@ -97,7 +103,7 @@ std::vector<PromptPart> ControlTexts::split(std::string_view text, const Marks& 
   std::size_t at = 0;
   std::size_t begin = 0;
   std::size_t end = 0;
-  while (!marks.begin.empty()) {
+  while (!marks.begin.empty() && !marks.end.empty()) {
     if (begin <= at) begin = text.find(marks.begin, at);
     if (end <= at) end = text.find(marks.end, at);
     const auto mark = std::min(begin, end);

@@ -14,8 +14,13 @@ namespace berth::worker {
 // because templates quote, trim and change the case of what they print. Random, so that no client
 // can write them.
 struct Marks {
+  static constexpr std::size_t kDigits = 20;  // about 66 bits
+
   std::string begin;
   std::string end;
+
+  // Whether they are as random() makes them, or both empty: nothing is marked.
+  [[nodiscard]] bool well_formed() const;
 
   static Result<Marks> random();
 };

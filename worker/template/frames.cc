@@ -1,10 +1,13 @@
 #include "worker/template/frames.h"
 
-#include <algorithm>
 #include <utility>
+
+#include "common/text.h"
 
 namespace berth::worker {
 namespace {
+
+constexpr std::size_t kErrorBytes = 1000;  // of each text of an error
 
 enum class Kind : std::uint8_t {
   kSetup = 1,
@@ -71,6 +74,8 @@ class FrameReader {
     rest_.remove_prefix(size);
     return value;
   }
+  // What was read makes no sense.
+  void refuse() { failed_ = true; }
   // The length of a list, checked.
   std::uint32_t count() {
     const auto value = number();
@@ -106,6 +111,7 @@ FlatConversation read_flat(FrameReader& reader) {
   FlatConversation flat;
   flat.marks.begin = reader.text();
   flat.marks.end = reader.text();
+  if (!flat.marks.well_formed()) reader.refuse();
   for (auto left = reader.count(); left > 0 && !reader.failed(); --left) {
     auto role = std::string(reader.text());
     flat.messages.push_back({std::move(role), std::string(reader.text())});
@@ -115,10 +121,11 @@ FlatConversation read_flat(FrameReader& reader) {
 
 Error read_error(FrameReader& reader) {
   const auto reason = reason_from_name(reader.text());
-  auto message = std::string(reader.text());
+  auto message = printable_line(reader.text(), kErrorBytes);
   ErrorExtras extras;
-  extras.param = reader.text();
-  return {reason.value_or(Reason::kTemplateFailed), std::move(message), std::move(extras)};
+  extras.param = printable_line(reader.text(), kErrorBytes);
+  const bool is_own = reason == Reason::kInvalidArgument || reason == Reason::kInternal;
+  return {is_own ? *reason : Reason::kTemplateFailed, std::move(message), std::move(extras)};
 }
 
 std::string encode(const SetupDone& /*answer*/) {
@@ -171,9 +178,8 @@ std::string encode_setup(const TemplateSetup& setup) {
   writer.text(setup.source);
   writer.text(setup.bos);
   writer.text(setup.eos);
-  const auto count = std::min<std::size_t>(setup.control_texts.size(), FrameBounds::kItems);
-  writer.number(count);
-  for (std::size_t i = 0; i < count; ++i) writer.text(setup.control_texts[i]);
+  writer.number(setup.control_texts.size());
+  for (const auto& text : setup.control_texts) writer.text(text);
   return writer.take();
 }
 

@@ -41,7 +41,7 @@ struct FlattenCall {
 };
 using TemplateCall = std::variant<TemplateSetup, RenderCall, FlattenCall>;
 
-// Both return a whole frame.
+// Both return a whole frame. What it holds must be within its bounds (input_bounds.h).
 std::string encode_setup(const TemplateSetup& setup);
 std::string encode_request(const ChatRequest& request, bool flatten);
 // `body` without the length. Errors: kInternal.
@@ -53,6 +53,7 @@ struct SetupDone {};
 using TemplateAnswer = std::variant<SetupDone, RenderedPrompt, FlatConversation, Error>;
 
 std::string encode_answer(const TemplateAnswer& answer);
+// What an error says is made fit for one line, its reason one that rendering has.
 Result<TemplateAnswer> decode_answer(std::string_view body);
 
 // Bytes that a frame of this header has behind it.

@@ -15,6 +15,8 @@ std::string_view body(std::string_view frame) {
   return frame.substr(FrameBounds::kHeader);
 }
 
+const Marks kMarks{std::string(Marks::kDigits, '1'), std::string(Marks::kDigits, '2')};
+
 TEST(Frames, CarryCalls) {
   const auto setup = encode_setup({"source", "<s>", "", {"a", "bc"}});
   const auto read = decode_call(body(setup));
@@ -54,10 +56,45 @@ TEST(Frames, CarryAnswers) {
   EXPECT_EQ(std::get<Error>(*error).message, "no");
   EXPECT_EQ(std::get<Error>(*error).extras->param, "chat");
 
-  const auto flat =
-      decode_answer(body(encode_answer(FlatConversation{{{"user", "x"}}, {"1", "2"}})));
+  const auto flat = decode_answer(body(encode_answer(FlatConversation{{{"user", "x"}}, kMarks})));
   ASSERT_TRUE(flat.has_value());
   EXPECT_EQ(std::get<FlatConversation>(*flat).messages.at(0).content, "x");
+}
+
+TEST(Frames, CarryNoMarksOfFlatConversationsWithoutAny) {
+  const auto flat = decode_answer(body(encode_answer(FlatConversation{{{"user", "x"}}, {}})));
+  ASSERT_TRUE(flat.has_value());
+  EXPECT_EQ(std::get<FlatConversation>(*flat).marks.begin, "");
+}
+
+// A begin without an end would have the worker cut texts behind their end.
+TEST(Frames, L26_RefuseMarksThatAreNone) {
+  const std::string letters(Marks::kDigits, 'x');
+  for (const auto& marks : {Marks{kMarks.begin, ""}, Marks{"", kMarks.end}, Marks{"1", "2"},
+                            Marks{letters, kMarks.end}, Marks{kMarks.begin + "1", kMarks.end}}) {
+    EXPECT_FALSE(decode_answer(body(encode_answer(FlatConversation{{{"user", "x"}}, marks}))))
+        << marks.begin << " " << marks.end;
+  }
+}
+
+// Clients and logs get errors as they are; only some reasons can come of rendering.
+TEST(Frames, L26_ErrorsAreMadeHarmless) {
+  ErrorExtras extras;
+  extras.param = "a\nb\x1b[2J" + std::string(5000, 'x');
+  const auto read = [&](Reason reason) {
+    const auto answer =
+        decode_answer(body(encode_answer(Error(reason, extras.param + "\xff", extras))));
+    EXPECT_TRUE(answer.has_value());
+    return std::get<Error>(*answer);
+  };
+  const auto error = read(Reason::kInternal);
+  EXPECT_EQ(error.reason, Reason::kInternal);
+  EXPECT_EQ(error.message.size(), 1000U);
+  EXPECT_EQ(error.message.substr(0, 8), "a b[2Jxx");
+  EXPECT_EQ(error.extras->param, error.message);
+  EXPECT_EQ(read(Reason::kInvalidArgument).reason, Reason::kInvalidArgument);
+  EXPECT_EQ(read(Reason::kShuttingDown).reason, Reason::kTemplateFailed);
+  EXPECT_EQ(read(Reason::kDeadline).reason, Reason::kTemplateFailed);
 }
 
 // The worker reads what a template that has taken berth-template over may write.
