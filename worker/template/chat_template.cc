@@ -11,6 +11,7 @@
 #include "worker/template/adapter.h"
 #include "worker/template/bounded_output.h"
 #include "worker/template/conversation.h"
+#include "worker/template/frames.h"
 #include "worker/template/jinja_functions.h"
 #include "worker/template/mark_conversation.h"
 #include "worker/template/template_guard.h"
@@ -31,6 +32,14 @@ tl::unexpected<Error> template_failed(std::string_view what) {
 tl::unexpected<Error> too_long() {
   return fail(Reason::kTemplateFailed,
               "The model's chat template made a prompt of more than 16 MiB.");
+}
+
+tl::unexpected<Error> too_many_parts() {
+  return fail(
+      Reason::kTemplateFailed,
+      "The model's chat template repeated texts of control tokens that are in the messages: "
+      "the prompt has more than " +
+          std::to_string(FrameBounds::kItems) + " pieces. Send a prompt or tokens.");
 }
 
 Result<Marks> mark(Conversation& conversation, const ControlTexts& control) {
@@ -136,7 +145,9 @@ Result<RenderedPrompt> ChatTemplate::render(const ChatRequest& request, const Co
     const auto text = impl_->print(*conversation, now);
     if (!text) return fail(text.error());
     if (marks->begin.empty() && text->size() > kMaxOutputBytes) return too_long();
-    return RenderedPrompt{control.split(*text, *marks), conversation->tools_described};
+    auto parts = control.split(*text, *marks);
+    if (parts.size() > FrameBounds::kItems) return too_many_parts();
+    return RenderedPrompt{std::move(parts), conversation->tools_described};
   } catch (const std::exception& problem) {
     return template_failed(problem.what());
   } catch (...) {

@@ -89,6 +89,18 @@ TEST(ChatTemplate, RefusesTooManyControlTexts) {
   EXPECT_EQ(parts.error().reason, Reason::kInvalidArgument);
 }
 
+// Each of 6000 texts is printed 10 times, between other ones.
+TEST(ChatTemplate, RefusesMorePiecesThanItCanSay) {
+  std::string content;
+  for (int i = 0; i < 6000; ++i) content += "<s>a";
+  const auto messages = R"-([{"role":"user","content":")-" + content + "\"}]";
+  const auto prompt = parsed("{% for i in range(10) %}{{ messages[0].content }}{% endfor %}")
+                          .render({messages, {}, {}, true}, ControlTexts({"<s>"}), 0);
+  ASSERT_FALSE(prompt.has_value());
+  EXPECT_EQ(prompt.error().reason, Reason::kTemplateFailed);
+  EXPECT_THAT(prompt.error().message, HasSubstr("more than 100000 pieces"));
+}
+
 TEST(Flatten, TurnsAllIntoTexts) {
   const auto flat = flatten({R"([{"role":"user","content":"a<s>"},
       {"role":"assistant","content":null,"tool_calls":[
