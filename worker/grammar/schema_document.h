@@ -40,8 +40,8 @@ class SchemaDocument {
 // "The schema's #/properties/a: what." with kInvalidArgument.
 tl::unexpected<Error> schema_error(std::string_view pointer, const std::string& what);
 
-// A pointer as errors show it, to be kept: of a long one only the begin, so that what is still to do
-// does not hold a long name many times.
+// A pointer as errors show it, to be kept: of a long one only the begin, so that what is still to
+// do does not hold a long name many times.
 std::string shown_pointer(std::string_view pointer);
 
 // The pointer of a member or of an element, "~" and "/" escaped as RFC 6901 has it; as

@@ -80,6 +80,14 @@ json::value with_null(json::value schema) {
 
 }  // namespace
 
+bool SchemaFlattener::share_a_type(const json::object& first, const json::value& second) {
+  const auto* type = first.if_contains("type");
+  const auto* other = second.is_object() ? second.get_object().if_contains("type") : nullptr;
+  if (type == nullptr || other == nullptr) return true;
+  const auto both = common_types(*type, *other);
+  return !both.is_array() || !both.get_array().empty();
+}
+
 Status SchemaFlattener::charge(std::size_t bytes) {
   work_ += bytes;
   if (work_ <= SchemaBounds::kWork) return {};

@@ -28,6 +28,9 @@ class SchemaFlattener {
   Result<boost::json::value> merge(boost::json::value first, const boost::json::value& second,
                                    const std::string& pointer);
 
+  // Whether a value can be of both, as far as `type` says. Both are flat.
+  static bool share_a_type(const boost::json::object& first, const boost::json::value& second);
+
   // Counts work; kInvalidArgument once it is too much.
   Status charge(std::size_t bytes);
 

@@ -155,6 +155,7 @@ Status SchemaCompiler::collect_alternatives(const json::object& flat, const std:
     const auto at = pointer + "/anyOf/" + std::to_string(i);
     auto one = flattener_.flatten(list[i], at);
     if (!one) return fail(one.error());
+    if (!SchemaFlattener::share_a_type(beside, *one)) continue;
     auto merged = flattener_.merge(beside, *one, at);
     if (!merged) return fail(merged.error());
     if (auto collected = collect(*merged, at, leaves); !collected) return collected;

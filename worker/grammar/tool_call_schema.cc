@@ -62,6 +62,12 @@ void move_references(json::value& schema, const std::string& to) {
   }
 }
 
+json::value moved_parameters(const Tool& tool, const std::string& to) {
+  auto parameters = tool.parameters;
+  move_references(parameters, to);
+  return parameters;
+}
+
 Result<Tool> read_tool(const json::value& entry, std::size_t index) {
   if (!entry.is_object()) return tool_error(index, "must be an object");
   const auto& object = entry.get_object();
@@ -96,10 +102,29 @@ Result<Tool> read_tool(const json::value& entry, std::size_t index) {
   return tool;
 }
 
+// Whether a schema says by itself that it is about objects only, as nearly all do.
+bool is_of_objects(const json::value& schema) {
+  const auto& object = schema.get_object();
+  const auto* type = object.if_contains("type");
+  return type != nullptr && *type == "object" && !object.contains("nullable");
+}
+
+// What calls are read as: the arguments of one are an object, whatever else `parameters` allow.
+json::value arguments_by(const Tool& tool, const std::string& reference) {
+  json::object parameters{{"$ref", reference}};
+  if (is_of_objects(tool.parameters)) return parameters;
+  return json::object{
+      {"allOf", json::array{std::move(parameters), json::object{{"type", "object"}}}}};
+}
+
+std::string definition_of(const Tool& tool) {
+  return "tool-" + std::to_string(tool.index);
+}
+
 json::value call_schema(const Tool& tool, const std::string& reference, const ToolCallKeys& keys) {
   json::object properties;
   properties[keys.name] = json::object{{"const", tool.name}};
-  properties[keys.arguments] = json::object{{"$ref", reference}};
+  properties[keys.arguments] = arguments_by(tool, reference);
   json::object call;
   call["type"] = "object";
   call["properties"] = std::move(properties);
@@ -138,15 +163,22 @@ std::string tool_call_schema(std::span<const Tool> tools, const ToolCallKeys& ke
   json::object definitions;
   json::array calls;
   for (const auto& tool : tools) {
-    const auto id = "tool-" + std::to_string(tool.index);
-    auto parameters = tool.parameters;
-    move_references(parameters, "#/$defs/" + id);
+    const auto id = definition_of(tool);
     calls.push_back(call_schema(tool, "#/$defs/" + id, keys));
-    definitions[id] = std::move(parameters);
+    definitions[id] = moved_parameters(tool, "#/$defs/" + id);
   }
   json::object schema;
   schema["$defs"] = std::move(definitions);
   schema["anyOf"] = std::move(calls);
+  return json_text(schema);
+}
+
+std::string arguments_schema(const Tool& tool) {
+  if (is_of_objects(tool.parameters)) return json_text(tool.parameters);
+  const auto id = definition_of(tool);
+  const auto to = "#/$defs/" + id;
+  auto schema = arguments_by(tool, to).get_object();
+  schema["$defs"] = json::object{{id, moved_parameters(tool, to)}};
   return json_text(schema);
 }
 

@@ -38,14 +38,18 @@ struct Tool {
 Result<std::vector<Tool>> read_tools(std::string_view tools_json);
 
 // The JSON schema of one call of any of `tools`, which has at least one. A $ref within parameters
-// means the parameters, as their own document.
+// means the parameters, as their own document. The arguments are an object even where parameters
+// allow other values too, or say nothing ({}).
 //
 // The result is for json_schema_to_gbnf; what its parameters may hold is checked there, and named
 // by pointers such as #/$defs/tool-0/properties/city.
 std::string tool_call_schema(std::span<const Tool> tools, const ToolCallKeys& keys = {});
 
-// The same for the text of `tools`; with `only`, of a call of the function of that name. Errors: as
-// read_tools(), and kInvalidArgument where there is no such tool, or none at all.
+// The JSON schema of the arguments alone, an object too.
+std::string arguments_schema(const Tool& tool);
+
+// tool_call_schema() for the text of `tools`; with `only`, of a call of the function of that name.
+// Errors: as read_tools(), and kInvalidArgument where there is no such tool, or none at all.
 Result<std::string> tool_call_schema(std::string_view tools_json,
                                      const std::optional<std::string>& only = std::nullopt,
                                      const ToolCallKeys& keys = {});

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "worker/grammar/json_schema.h"
-#include "worker/grammar/schema_document.h"
 #include "worker/grammar/tool_call_schema.h"
 #include "worker/service/invalid_argument.h"
 
@@ -110,7 +109,7 @@ Status apply_forced_call(const ChatTools& tools, AnswerForm& form, SamplingSetti
   if (possible.size() == 1 && fits_header(possible.front().name) && !form.starts_in_reasoning) {
     const auto& only = possible.front();
     if (const auto header = header_of(form.tools, only.name)) {
-      return set_grammar(json_text(only.parameters), *header, sampling);
+      return set_grammar(arguments_schema(only), *header, sampling);
     }
   }
   auto syntax = call_grammar(form.tools).value_or(CallGrammar{});

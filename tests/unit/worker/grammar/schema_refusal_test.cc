@@ -98,6 +98,8 @@ TEST(SchemaRefusal, LoopsWithoutProgress) {
 TEST(SchemaRefusal, WhatNothingSatisfies) {
   EXPECT_THAT(refusal("false"), HasSubstr("no value"));
   EXPECT_THAT(refusal(R"({"anyOf":[false]})"), HasSubstr("no value"));
+  EXPECT_THAT(refusal(R"({"type":"string","anyOf":[{"type":"null"}]})"), HasSubstr("no value"));
+  EXPECT_EQ(refusal(R"({"type":"string","anyOf":[{"type":"null"},{"maxLength":3}]})"), "taken");
   EXPECT_THAT(refusal(R"({"type":"integer","minimum":3,"maximum":2})"), HasSubstr("no integer"));
   EXPECT_THAT(refusal(R"({"type":"integer","minimum":1e30})"), HasSubstr("no integer"));
   EXPECT_THAT(refusal(R"({"type":"number","minimum":3,"maximum":2})"), HasSubstr("no number"));

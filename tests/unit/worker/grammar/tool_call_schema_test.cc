@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 
 #include "tests/unit/worker/grammar/accepts.h"
@@ -57,6 +58,45 @@ TEST(ToolCallSchema, KeysOfOtherTemplates) {
   const auto schema = tool_call_schema(kTools, "now", ToolCallKeys{"name", "parameters"});
   ASSERT_TRUE(schema);
   EXPECT_TRUE(accepts(*schema, R"({"name":"now","parameters":{}})"));
+}
+
+// Parameters that allow more than objects.
+constexpr std::array kLooseParameters = {
+    "{}",
+    R"({"description":"anything"})",
+    R"({"type":["object","null"],"properties":{"a":{"type":"integer"}}})",
+    R"({"type":"object","nullable":true,"properties":{"a":{"type":"integer"}}})",
+    R"({"anyOf":[{"type":"object","properties":{"a":{"type":"integer"}}},{"type":"null"}]})",
+    R"({"$ref":"#/$defs/p","$defs":{"p":{"type":["array","object","integer"],"properties":
+       {"a":{"type":"integer"}}}}})",
+    R"({"enum":[{"a":1},5,null]})",
+};
+
+TEST(ToolCallSchema, ArgumentsAreAnObjectWhateverParametersAllow) {
+  for (const std::string parameters : kLooseParameters) {
+    const auto tools = "[{\"function\":{\"name\":\"f\",\"parameters\":" + parameters + "}}]";
+    const auto schema = tool_call_schema(tools);
+    ASSERT_TRUE(schema);
+    const auto read = read_tools(tools);
+    ASSERT_TRUE(read);
+    const auto alone = arguments_schema(read->front());
+    for (const std::string other : {"5", "null", "[]", "\"a\"", "true"}) {
+      EXPECT_FALSE(accepts(*schema, R"({"name":"f","arguments":)" + other + "}")) << parameters;
+      EXPECT_FALSE(accepts(alone, other)) << parameters;
+    }
+    EXPECT_TRUE(accepts(*schema, R"({"name":"f","arguments":{"a":1}})")) << parameters;
+    EXPECT_TRUE(accepts(alone, R"({"a":1})")) << parameters;
+  }
+}
+
+// What leads back to the parameters still means them as they are.
+TEST(ToolCallSchema, ParametersWithinThemselvesStayAsTheyAre) {
+  const auto tools = read_tools(R"([{"function":{"name":"f","parameters":
+      {"type":["object","null"],"properties":{"next":{"$ref":"#"}},"required":["next"]}}}])");
+  ASSERT_TRUE(tools);
+  const auto alone = arguments_schema(tools->front());
+  EXPECT_TRUE(accepts(alone, R"({"next":{"next":null}})"));
+  EXPECT_FALSE(accepts(alone, "null"));
 }
 
 TEST(ToolCallSchema, RefusesMalformedTools) {

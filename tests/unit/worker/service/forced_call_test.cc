@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/worker/grammar/gbnf_matcher.h"
 #include "worker/answer/answer_parser.h"
 #include "worker/grammar/gbnf_check.h"
 
@@ -127,6 +128,19 @@ TEST(ForcedCall, IsReadAsACall) {
     ASSERT_FALSE(delta.tool_calls.empty()) << one.text;
     EXPECT_EQ(delta.tool_calls[0].name, "weather");
     EXPECT_EQ(arguments, R"({"city": "x"})");
+  }
+}
+
+// Arguments are an object in a header's form too.
+TEST(ForcedCall, ArgumentsAreAnObjectWhateverParametersAllow) {
+  for (const char* const parameters : {"{}", R"({"type": ["object", "null"]})"}) {
+    const auto tools =
+        tools_of(std::string(R"([{"function": {"name": "f", "parameters": )") + parameters + "}}]",
+                 {Kind::kRequired, {}});
+    test::GbnfMatcher matcher(forced(ToolForm::kMistralNamed, tools).grammar);
+    EXPECT_TRUE(matcher.matches(R"([TOOL_CALLS]f[ARGS]{"a": 1})")) << parameters;
+    EXPECT_FALSE(matcher.matches("[TOOL_CALLS]f[ARGS]null")) << parameters;
+    EXPECT_FALSE(matcher.matches("[TOOL_CALLS]f[ARGS]5")) << parameters;
   }
 }
 
