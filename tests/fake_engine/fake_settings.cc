@@ -133,6 +133,13 @@ Status set_line(std::string_view line, FakeSettings& settings) {
               "\"" + std::string(value) + "\" is no value of " + std::string(key));
 }
 
+// Whether a line begins at `at`, behind another one, and has no more than the end mark.
+bool is_end_line(std::string_view text, std::size_t at) {
+  constexpr std::string_view kAfter("\n\r\0", 3);
+  const auto rest = text.substr(at + kFakeModelEnd.size());
+  return text[at - 1] == '\n' && (rest.empty() || kAfter.find(rest.front()) != kAfter.npos);
+}
+
 }  // namespace
 
 Status read_fake_settings(std::string_view text, FakeSettings& settings) {
@@ -156,7 +163,11 @@ std::optional<std::string_view> find_fake_settings(std::string_view file) {
   const auto begin = file.substr(0, kSearched).find(kFakeModelBegin);
   if (begin == std::string_view::npos) return std::nullopt;
   const auto rest = file.substr(begin);
-  return rest.substr(0, rest.find(kFakeModelEnd));
+  auto end = rest.find(kFakeModelEnd, kFakeModelBegin.size());
+  while (end != std::string_view::npos && !is_end_line(rest, end)) {
+    end = rest.find(kFakeModelEnd, end + 1);
+  }
+  return rest.substr(0, end);
 }
 
 }  // namespace berth::worker

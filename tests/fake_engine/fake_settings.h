@@ -70,7 +70,8 @@ struct FakeSettings {
   FakeFailure batch_failure = FakeFailure::kError;
 };
 
-// The first line of a fake model's settings, and what may end them before the end of the file.
+// The first line of a fake model's settings, and the line that may end them before the end of the
+// file; it ends with a line feed, a NUL or the file.
 inline constexpr std::string_view kFakeModelBegin = "# berth fake model";
 inline constexpr std::string_view kFakeModelEnd = "# end";
 

@@ -66,6 +66,16 @@ TEST(FakeSettings, CanStandWithinAnotherFile) {
   EXPECT_FALSE(find_fake_settings("GGUF").has_value());
 }
 
+TEST(FakeSettings, OnlyALineOfItsOwnEndsThem) {
+  const std::string begin = "# berth fake model\nseed = 5\n";
+  const std::string comments = "# endless = true\n## end\nload_failure_reason = a # end\n # end\n";
+  for (const std::string end : {"# end\nwindow = 7\n", "# end\r\nwindow = 7\n"}) {
+    EXPECT_EQ(find_fake_settings("x" + begin + comments + end), begin + comments);
+  }
+  EXPECT_EQ(find_fake_settings(begin + comments + "batch = 3"), begin + comments + "batch = 3");
+  EXPECT_EQ(find_fake_settings(begin + "# end"), begin);
+}
+
 class Observer final : public LoadObserver {
  public:
   void on_progress(const LoadProgress& progress) override {
