@@ -170,10 +170,11 @@ void FakeEngine::append_piece(TokenId token, std::string& out, bool show_control
   }
 }
 
-std::uint32_t FakeEngine::longest_token_bytes() const {
+TokenBytes FakeEngine::token_bytes() const {
   std::size_t longest = 1;
   for (const auto& name : settings_.control_tokens) longest = std::max(longest, name.size());
-  return static_cast<std::uint32_t>(longest);
+  const auto bytes = static_cast<std::uint32_t>(longest);
+  return {bytes, bytes};
 }
 
 Result<std::unique_ptr<Sampler>> FakeEngine::make_sampler(const SamplingSettings& settings) const {

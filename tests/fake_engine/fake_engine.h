@@ -90,8 +90,7 @@ class FakeEngine : public Engine {
   [[nodiscard]] std::optional<TokenId> control_token(std::string_view text) const override;
   void append_piece(TokenId token, std::string& out, bool show_control) const override;
   [[nodiscard]] bool ends_generation(TokenId token) const override { return token == kEnd; }
-  [[nodiscard]] std::uint32_t longest_token_bytes() const override;
-  [[nodiscard]] std::uint32_t token_bytes_bound() const override { return longest_token_bytes(); }
+  [[nodiscard]] TokenBytes token_bytes() const override;
   // A grammar `fail-after N` stands for FakeSampler::fail_after; `refuse` is refused.
   [[nodiscard]] Result<std::unique_ptr<Sampler>> make_sampler(
       const SamplingSettings& settings) const override;

@@ -54,6 +54,14 @@ struct EngineFacts {
   std::string eos_text;
 };
 
+// How long the tokens of a vocabulary are.
+struct TokenBytes {
+  std::uint32_t longest = 0;  // bytes of the longest
+  // Most bytes of a text that one token stands for, for fewest_tokens(); 0: there is no bound, as
+  // the tokenizer may leave out what it does not know, or make one token of it.
+  std::uint32_t bound = 0;
+};
+
 // One token of a batch.
 struct BatchItem {
   SequenceId sequence = 0;
@@ -131,11 +139,8 @@ class Engine {
   virtual void append_piece(TokenId token, std::string& out, bool show_control = false) const = 0;
   // Whether the model ends its answer with this token.
   [[nodiscard]] virtual bool ends_generation(TokenId token) const = 0;
-  // Bytes of the longest token. Looks at the whole vocabulary: up to some milliseconds.
-  [[nodiscard]] virtual std::uint32_t longest_token_bytes() const = 0;
-  // Most bytes of a text that one token stands for, for fewest_tokens(); 0: there is no such bound.
-  // Takes as long as longest_token_bytes().
-  [[nodiscard]] virtual std::uint32_t token_bytes_bound() const { return 0; }
+  // Looks at the whole vocabulary: up to some milliseconds.
+  [[nodiscard]] virtual TokenBytes token_bytes() const = 0;
   // Ready for sampling; only once the load is complete, as the penalties look back over a window.
   // Errors: kInvalidArgument where the grammar or a setting cannot be used.
   [[nodiscard]] virtual Result<std::unique_ptr<Sampler>> make_sampler(

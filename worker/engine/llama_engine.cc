@@ -156,10 +156,6 @@ bool LlamaEngine::ends_generation(TokenId token) const {
   return vocabulary_.ends_generation(token);
 }
 
-std::uint32_t LlamaEngine::longest_token_bytes() const {
-  return vocabulary_.longest_token_bytes();
-}
-
 Result<std::unique_ptr<Sampler>> LlamaEngine::make_sampler(const SamplingSettings& settings) const {
   return LlamaSampler::make(vocabulary_.get(), settings, facts_.window, &token_starts_,
                             &dry_cache_);

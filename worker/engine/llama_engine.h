@@ -51,10 +51,7 @@ class LlamaEngine final : public Engine {
   [[nodiscard]] std::optional<TokenId> control_token(std::string_view text) const override;
   void append_piece(TokenId token, std::string& out, bool show_control) const override;
   [[nodiscard]] bool ends_generation(TokenId token) const override;
-  [[nodiscard]] std::uint32_t longest_token_bytes() const override;
-  [[nodiscard]] std::uint32_t token_bytes_bound() const override {
-    return vocabulary_.token_bytes_bound();
-  }
+  [[nodiscard]] TokenBytes token_bytes() const override { return vocabulary_.token_bytes(); }
   [[nodiscard]] Result<std::unique_ptr<Sampler>> make_sampler(
       const SamplingSettings& settings) const override;
 

@@ -10,6 +10,20 @@
 #include "llama.h"
 
 namespace berth::worker {
+namespace {
+
+// Whether all bytes are there that a UTF-8 text can have.
+bool has_utf8(const std::array<bool, 256>& bytes) {
+  constexpr std::size_t kFirstOverlong = 0xC0;  // 0xC0, 0xC1 and from 0xF5 on are in none
+  constexpr std::size_t kEndOfUtf8 = 0xF5;
+  for (std::size_t byte = 0; byte < kEndOfUtf8; ++byte) {
+    const bool used = byte != kFirstOverlong && byte != kFirstOverlong + 1;
+    if (used && !bytes.at(byte)) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 std::uint32_t LlamaVocabulary::size() const {
   return static_cast<std::uint32_t>(llama_vocab_n_tokens(vocabulary_));
@@ -135,37 +149,25 @@ bool LlamaVocabulary::ends_generation(TokenId token) const {
   return llama_vocab_is_eog(vocabulary_, token);
 }
 
-std::uint32_t LlamaVocabulary::longest_token_bytes() const {
-  std::array<char, 256> buffer;  // NOLINT(*-member-init): written by libllama
-  std::int32_t longest = 0;
+TokenBytes LlamaVocabulary::token_bytes() const {
+  std::array<bool, 256> known{};  // bytes that are a token of their own
+  std::array<char, 256> buffer;   // NOLINT(*-member-init): written by libllama
+  constexpr auto kNoText = LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN;
+  TokenBytes bytes;
   const auto count = static_cast<TokenId>(size());
   for (TokenId token = 0; token < count; ++token) {
     const auto length =
         llama_token_to_piece(vocabulary_, token, buffer.data(), buffer.size(), 0, true);
-    longest = std::max(longest, std::abs(length));
+    bytes.longest = std::max(bytes.longest, static_cast<std::uint32_t>(std::abs(length)));
+    if (length == 1 && (llama_vocab_get_attr(vocabulary_, token) & kNoText) == 0) {
+      known.at(static_cast<unsigned char>(buffer.front())) = true;
+    }
   }
-  return static_cast<std::uint32_t>(longest);
-}
-
-std::uint32_t LlamaVocabulary::token_bytes_bound() const {
+  // These write what they have no token for in bytes; where they have all, nothing gets lost.
   const auto type = llama_vocab_type(vocabulary_);
-  if (type != LLAMA_VOCAB_TYPE_BPE && type != LLAMA_VOCAB_TYPE_SPM) return 0;
-  // Both write what they have no token for in bytes; where they have these, nothing gets lost.
-  std::array<bool, 256> known{};
-  std::array<char, 256> buffer;  // NOLINT(*-member-init): written by libllama
-  const auto count = static_cast<TokenId>(size());
-  for (TokenId token = 0; token < count; ++token) {
-    const auto length =
-        llama_token_to_piece(vocabulary_, token, buffer.data(), buffer.size(), 0, false);
-    if (length == 1) known.at(static_cast<unsigned char>(buffer.front())) = true;
-  }
-  constexpr std::size_t kFirstOverlong = 0xC0;  // 0xC0, 0xC1 and from 0xF5 on are in no UTF-8 text
-  constexpr std::size_t kEndOfUtf8 = 0xF5;
-  for (std::size_t byte = 0; byte < kEndOfUtf8; ++byte) {
-    const bool used = byte != kFirstOverlong && byte != kFirstOverlong + 1;
-    if (used && !known.at(byte)) return 0;
-  }
-  return longest_token_bytes();
+  const bool writes_bytes = type == LLAMA_VOCAB_TYPE_BPE || type == LLAMA_VOCAB_TYPE_SPM;
+  if (writes_bytes && has_utf8(known)) bytes.bound = bytes.longest;
+  return bytes;
 }
 
 }  // namespace berth::worker

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "worker/engine/engine.h"
 #include "worker/engine/prompt_part.h"
 #include "worker/engine/sampling.h"
 
@@ -37,10 +38,7 @@ class LlamaVocabulary {
   [[nodiscard]] std::optional<TokenId> control_token(std::string_view text) const;
   void append_piece(TokenId token, std::string& out, bool show_control) const;
   [[nodiscard]] bool ends_generation(TokenId token) const;
-  [[nodiscard]] std::uint32_t longest_token_bytes() const;
-  // Most bytes of a text that one token stands for, for fewest_tokens(); 0: there is no bound, as
-  // the tokenizer may leave out what it does not know, or make one token of it.
-  [[nodiscard]] std::uint32_t token_bytes_bound() const;
+  [[nodiscard]] TokenBytes token_bytes() const;
 
  private:
   [[nodiscard]] Result<std::vector<TokenId>> run_tokenizer(std::string_view text, bool add_special,

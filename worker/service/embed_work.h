@@ -34,7 +34,7 @@ struct EmbedShape {
 // gives no embeddings how to get them.
 Result<EmbedShape> check_embed(const v1::EmbedRequest& request, const EngineFacts& facts);
 
-// The tokens of input number `index`. `token_bytes_bound` is Engine::token_bytes_bound(): a text
+// The tokens of input number `index`. `token_bytes_bound` is TokenBytes::bound: a text
 // that cannot be short enough is refused before it is tokenized. Errors: kInvalidArgument where it
 // is empty, not UTF-8 or has unknown tokens; kWindowExceeded with both numbers where it is longer
 // than a batch.

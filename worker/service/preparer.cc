@@ -35,33 +35,33 @@ void Preparer::start(const Engine& engine) {
   ::pthread_setname_np(deadlines_thread_.native_handle(), "deadlines");
 }
 
-Preparer::Measures Preparer::measure() {
-  const Measures measures{engine_->longest_token_bytes(), engine_->token_bytes_bound()};
+TokenBytes Preparer::measure() {
+  const auto bytes = engine_->token_bytes();
   {
     const std::lock_guard lock(mutex_);
-    measures_ = measures;
+    token_bytes_ = bytes;
   }
   measured_.notify_all();
-  return measures;
+  return bytes;
 }
 
-Preparer::Measures Preparer::measures() {
+TokenBytes Preparer::token_bytes() {
   {
     std::unique_lock lock(mutex_);
-    if (measured_.wait_for(lock, kMeasureBound, [this] { return measures_.has_value(); })) {
-      return *measures_;
+    if (measured_.wait_for(lock, kMeasureBound, [this] { return token_bytes_.has_value(); })) {
+      return *token_bytes_;
     }
   }
   return measure();
 }
 
 std::uint32_t Preparer::longest_token_bytes() {
-  return measures().longest_token;
+  return token_bytes().longest;
 }
 
 Status Preparer::check_length(std::string_view text) {
   if (text.size() <= kCountedBytes) return {};
-  return check_text_length(text, measures().token_bound, engine_->facts().window);
+  return check_text_length(text, token_bytes().bound, engine_->facts().window);
 }
 
 Status Preparer::check_length(const std::vector<PromptPart>& parts) {

@@ -68,8 +68,8 @@ class Preparer {
   // Has the others' thread do the rest of a call that was delivered, before its next call. Any
   // thread; whoever posts bounds how much.
   void post(std::function<void()> task) { lines_.post(CallLines::Line::kOthers, std::move(task)); }
-  // As Engine::token_bytes_bound(), which takes some milliseconds, once.
-  [[nodiscard]] std::uint32_t token_bytes_bound() { return measures().token_bound; }
+  // TokenBytes::bound. Waits as longest_token_bytes().
+  [[nodiscard]] std::uint32_t token_bytes_bound() { return token_bytes().bound; }
   // kWindowExceeded where a text cannot fit into the window, whatever its tokens are.
   Status check_length(std::string_view text);
   Status check_length(const std::vector<PromptPart>& parts);
@@ -77,15 +77,9 @@ class Preparer {
  private:
   static constexpr auto kMeasureBound = std::chrono::seconds(1);
 
-  // What of the vocabulary takes some time to find out.
-  struct Measures {
-    std::uint32_t longest_token = 0;  // bytes
-    std::uint32_t token_bound = 0;    // as Engine::token_bytes_bound()
-  };
-
   void run_chats();
-  Measures measure();
-  Measures measures();
+  TokenBytes measure();
+  TokenBytes token_bytes();
 
   LaneRunner& runner_;
   TemplateChoice choice_;
@@ -94,7 +88,7 @@ class Preparer {
 
   std::mutex mutex_;
   std::condition_variable measured_;
-  std::optional<Measures> measures_;
+  std::optional<TokenBytes> token_bytes_;
 
   std::optional<TemplateRenderer> renderer_;  // the chats' thread; none: there is no template
   std::thread chats_thread_;                  // berth-template dies with it

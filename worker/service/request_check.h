@@ -34,7 +34,7 @@ Status check_window(std::size_t prompt_tokens, std::uint32_t window);
 
 // Before a text is tokenized: kWindowExceeded where even the fewest tokens that it can have would
 // be too many, so that an absurd prompt costs neither time nor memory. `token_bytes_bound` is
-// Engine::token_bytes_bound(); 0 is not known: no error.
+// TokenBytes::bound; 0 is not known: no error.
 Status check_text_length(std::string_view text, std::uint32_t token_bytes_bound,
                          std::uint32_t window);
 

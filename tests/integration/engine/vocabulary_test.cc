@@ -110,7 +110,7 @@ RC_GTEST_PROP(Vocabulary, FewestTokensIsNeverMoreThanThereAre, ()) {
   const auto text = any_text(vocabulary.control_texts());
   const auto tokens = vocabulary.tokenize(text, false);
   RC_ASSERT(tokens.has_value());
-  RC_ASSERT(fewest_tokens(text, vocabulary.token_bytes_bound()) <= tokens->size());
+  RC_ASSERT(fewest_tokens(text, vocabulary.token_bytes().bound) <= tokens->size());
 }
 
 TEST(Vocabulary, ControlTextsAreTokensInTemplatesOnly) {
@@ -195,10 +195,11 @@ TEST(WholeText, IsTokenizedAsByLibllama) {
 }
 
 TEST(Vocabulary, WithAllBytesHasABound) {
-  EXPECT_GT(model_of(0).vocabulary().token_bytes_bound(), 0U);
-  EXPECT_GT(model_of(1).vocabulary().token_bytes_bound(), 0U);
-  EXPECT_EQ(model_of(2).vocabulary().token_bytes_bound(), 13U);
-  EXPECT_EQ(model_of(3).vocabulary().token_bytes_bound(), 0U);
+  EXPECT_EQ(model_of(2).vocabulary().token_bytes().longest, 13U);
+  EXPECT_GT(model_of(0).vocabulary().token_bytes().bound, 0U);
+  EXPECT_GT(model_of(1).vocabulary().token_bytes().bound, 0U);
+  EXPECT_EQ(model_of(2).vocabulary().token_bytes().bound, 13U);
+  EXPECT_EQ(model_of(3).vocabulary().token_bytes().bound, 0U);
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST(EmbedCheck, TheLargestAnswerFitsIntoAMessage) {
 
 Error refused(const v1::EmbedInput& input) {
   FakeEngine engine(1);
-  const auto tokens = embed_tokens(engine, input, 3, engine.token_bytes_bound());
+  const auto tokens = embed_tokens(engine, input, 3, engine.token_bytes().bound);
   EXPECT_FALSE(tokens.has_value());
   return tokens ? Error() : tokens.error();
 }
