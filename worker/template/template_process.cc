@@ -1,9 +1,6 @@
 #include "worker/template/template_process.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -14,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <utility>
@@ -22,6 +18,7 @@
 
 #include "worker/template/frames.h"
 #include "worker/template/helper_limits.h"
+#include "worker/template/helper_spawn.h"
 
 namespace berth::worker {
 namespace {
@@ -34,70 +31,6 @@ SteadyTime steady_time() {
 
 constexpr auto kSlice = milliseconds(50);  // between two looks at whether it is still wanted
 constexpr auto kEndBound = milliseconds(1000);
-
-std::string errno_text(int error) {
-  std::array<char, 128> buffer{};
-  return ::strerror_r(error, buffer.data(), buffer.size());
-}
-
-// What the program may know of the worker's environment: the worker's own may lead to the libraries
-// of libllama, which this program must not load.
-std::vector<std::string> environment() {
-  std::vector<std::string> kept = {"LC_ALL=C"};
-  for (const char* const name : {"TZ", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment once threads run
-    if (const char* const value = std::getenv(name))
-      kept.push_back(std::string(name) + "=" + value);
-  }
-  return kept;
-}
-
-std::vector<char*> c_strings(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  pointers.reserve(strings.size() + 1);
-  for (auto& text : strings) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-// posix_spawn's two descriptions of a child, with their destructors.
-class SpawnPlan {
- public:
-  SpawnPlan() {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawnattr_init(&attributes_);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
-  ~SpawnPlan() {
-    ::posix_spawnattr_destroy(&attributes_);
-    ::posix_spawn_file_actions_destroy(&actions_);
-  }
-
-  // No blocked and no ignored signals, nothing open but the socket (and /dev/null until the program
-  // closes it).
-  void describe(int socket) {
-    ::posix_spawn_file_actions_adddup2(&actions_, socket, STDIN_FILENO);
-    ::posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    ::posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
-    sigset_t all;
-    sigset_t none;
-    sigfillset(&all);
-    sigemptyset(&none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-  }
-
-  int spawn(pid_t& pid, const std::string& program, char* const* argv, char* const* environment) {
-    return ::posix_spawn(&pid, program.c_str(), &actions_, &attributes_, argv, environment);
-  }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
 
 // Killed processes of this thread that were not dead yet. Their numbers stay theirs until they are
 // reaped.
@@ -126,41 +59,22 @@ Undead& undead() {
   return of_this_thread;
 }
 
-tl::unexpected<Error> cannot_start(const std::string& program, const std::string& why) {
-  return fail(Reason::kInternal, "The program that renders chat templates cannot be started: " +
-                                     program + ": " + why + ". Install it beside berth-worker.");
-}
-
 }  // namespace
 
 Result<TemplateProcess> TemplateProcess::start(const std::string& program) {
   if (const auto left = undead().reap(); left >= Undead::kMost) {
-    return cannot_start(program, std::to_string(left) + " of them were killed and do not die");
+    return fail(
+        helper_not_started(program, std::to_string(left) + " of them were killed and do not die"));
   }
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return cannot_start(program, "socketpair: " + errno_text(errno));
-  }
-  UniqueFd ours(ends[0]);
-  const UniqueFd theirs(ends[1]);
-  if (::fcntl(ours.get(), F_SETFL, O_NONBLOCK) != 0) {
-    return cannot_start(program, "fcntl: " + errno_text(errno));
-  }
-  std::vector<std::string> arguments = {program, "--serve", std::to_string(::getpid())};
-  auto kept = environment();
-  const auto argv = c_strings(arguments);
-  const auto variables = c_strings(kept);
-  SpawnPlan plan;
-  plan.describe(theirs.get());
-  pid_t pid = -1;
-  if (const int problem = plan.spawn(pid, program, argv.data(), variables.data()); problem != 0) {
-    return cannot_start(program, errno_text(problem));
-  }
+  auto spawned = spawn_helper(program);
+  if (!spawned) return fail(spawned.error());
   // Nobody else reaps it, so that the number is still its own.
-  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, spawned->pid, 0)));
   const int pidfd_error = errno;
-  TemplateProcess process(pid, std::move(pidfd), std::move(ours));
-  if (!process.pidfd_) return cannot_start(program, "pidfd_open: " + errno_text(pidfd_error));
+  TemplateProcess process(spawned->pid, std::move(pidfd), std::move(spawned->socket));
+  if (!process.pidfd_) {
+    return fail(helper_not_started(program, "pidfd_open: " + errno_text(pidfd_error)));
+  }
   return process;
 }
 
