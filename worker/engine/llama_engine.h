@@ -85,7 +85,7 @@ class LlamaEngine final : public Engine {
   std::optional<LlamaEmbedder> embedder_;
   std::unique_ptr<LlamaDrafter> drafter_;
   EngineFacts facts_;
-  std::vector<llama_token_data> candidates_;
+  Candidates candidates_;
 };
 
 }  // namespace berth::worker

@@ -23,8 +23,6 @@ constexpr float kHigh = 1e5F;
 // Draws that may be refused one by one: by a sleeping grammar that refuses what follows a trigger,
 // or by one that takes too long to ask it about every token first.
 constexpr int kMostRefusals = 64;
-// Of the likeliest candidates.
-constexpr std::size_t kMostSorted = 8192;
 
 tl::unexpected<Error> no_token() {
   return fail(Reason::kInvalidArgument,
@@ -43,17 +41,6 @@ tl::unexpected<Error> grammar_takes_too_long() {
                   std::to_string(kMostRefusals) +
                   " likely ones were refused one by one. Use fewer alternatives that can begin at "
                   "any place, or a top_k.");
-}
-
-std::vector<std::pair<TokenId, float>> all_biases(const llama_vocab* vocabulary,
-                                                  const SamplingSettings& settings) {
-  auto biases = settings.logit_bias;
-  if (!settings.ignore_eos) return biases;
-  const TokenId count = llama_vocab_n_tokens(vocabulary);
-  for (TokenId token = 0; token < count; ++token) {
-    if (llama_vocab_is_eog(vocabulary, token)) biases.emplace_back(token, kBanned);
-  }
-  return biases;
 }
 
 }  // namespace
@@ -102,8 +89,7 @@ void LlamaSampler::accept_prompt(std::span<const TokenId> tokens) {
   }
 }
 
-Result<SampledToken> LlamaSampler::choose(std::span<float> logits,
-                                          std::vector<llama_token_data>& scratch) {
+Result<SampledToken> LlamaSampler::choose(std::span<float> logits, Candidates& scratch) {
   if (failed_) return fail(Reason::kInternal, "The sampler failed before.");
   if (logits.size() != vocabulary_size_) {
     return fail(Reason::kInternal, "The model has another number of outputs than tokens.");
@@ -155,8 +141,7 @@ void LlamaSampler::apply_biases(std::span<float> logits) {
   }
 }
 
-void LlamaSampler::apply_penalties(std::span<float> logits,
-                                   std::vector<llama_token_data>& scratch) {
+void LlamaSampler::apply_penalties(std::span<float> logits, Candidates& scratch) {
   scratch.clear();
   for (const TokenId token : recent_.distinct()) {
     scratch.push_back(llama_token_data{token, logits[static_cast<std::size_t>(token)], 0});
@@ -170,7 +155,7 @@ void LlamaSampler::apply_penalties(std::span<float> logits,
 }
 
 Result<TokenId> LlamaSampler::choose_changed(std::span<float> logits, std::size_t best,
-                                             std::vector<llama_token_data>& scratch) {
+                                             Candidates& scratch) {
   apply_biases(logits);
   if (penalties_) apply_penalties(logits, scratch);
   if (!changes_.empty()) {
@@ -186,19 +171,17 @@ Result<TokenId> LlamaSampler::choose_changed(std::span<float> logits, std::size_
 
 // --- the choice
 
-Result<TokenId> LlamaSampler::pick(std::span<float> logits, std::size_t best,
-                                   std::vector<llama_token_data>& scratch) {
+Result<TokenId> LlamaSampler::pick(std::span<float> logits, std::size_t best, Candidates& scratch) {
   if (!choice_) return static_cast<TokenId>(best);
   if (top_k_ > 0 && top_k_ <= kMostSorted) {
-    fill_top(logits, top_k_, scratch);
+    fill_top(logits, top_k_, lowered_by_, selection_, scratch);
     return run_choice(scratch, true);
   }
-  fill(logits, scratch);
+  fill(logits, lowered_by_, scratch);
   return run_choice(scratch, top_k_ > 0 && keep_best(scratch, top_k_));
 }
 
-Result<TokenId> LlamaSampler::pick_allowed(std::span<float> logits,
-                                           std::vector<llama_token_data>& scratch) {
+Result<TokenId> LlamaSampler::pick_allowed(std::span<float> logits, Candidates& scratch) {
   for (int refusals = 0; refusals < kMostRefusals; ++refusals) {
     const bool sorted = fill_allowed(logits, refusals > 0, scratch);
     if (scratch.empty()) return grammar_allows_none();
@@ -211,7 +194,7 @@ Result<TokenId> LlamaSampler::pick_allowed(std::span<float> logits,
 }
 
 Result<TokenId> LlamaSampler::pick_unbanned(std::span<float> logits, TokenId refused,
-                                            std::vector<llama_token_data>& scratch) {
+                                            Candidates& scratch) {
   for (int refusals = 0; refusals < kMostRefusals; ++refusals) {
     change(logits, refused, kBanned);
     const auto best = best_logit(logits);
@@ -223,7 +206,7 @@ Result<TokenId> LlamaSampler::pick_unbanned(std::span<float> logits, TokenId ref
   return grammar_allows_none();
 }
 
-Result<TokenId> LlamaSampler::run_choice(std::vector<llama_token_data>& candidates, bool sorted) {
+Result<TokenId> LlamaSampler::run_choice(Candidates& candidates, bool sorted) {
   llama_token_data_array array{candidates.data(), candidates.size(), -1, sorted};
   llama_sampler_apply(choice_.get(), &array);
   if (array.selected < 0 || static_cast<std::size_t>(array.selected) >= array.size) {
@@ -234,46 +217,11 @@ Result<TokenId> LlamaSampler::run_choice(std::vector<llama_token_data>& candidat
 
 // --- its candidates
 
-void LlamaSampler::fill(std::span<const float> logits, std::vector<llama_token_data>& scratch) {
-  scratch.resize(logits.size());
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    scratch[i] = llama_token_data{static_cast<llama_token>(i), logits[i] - lowered_by_, 0};
-  }
-}
-
-void LlamaSampler::fill_top(std::span<const float> logits, std::size_t count,
-                            std::vector<llama_token_data>& scratch) {
-  top_logits(logits, count, selection_);
-  scratch.resize(selection_.size());
-  for (std::size_t i = 0; i < selection_.size(); ++i) {
-    scratch[i] = llama_token_data{selection_[i].token, selection_[i].logit - lowered_by_, 0};
-  }
-}
-
-// Keeps the likeliest, of equals those with the lower ids. Returns whether they are in that order:
-// more than a few thousand are left as they come, as sorting them would take longer than all else.
-bool LlamaSampler::keep_best(std::vector<llama_token_data>& candidates, std::size_t count) {
-  const auto before = [](const auto& left, const auto& right) {
-    return left.logit != right.logit ? left.logit > right.logit : left.id < right.id;
-  };
-  const auto kept =
-      candidates.begin() + static_cast<std::ptrdiff_t>(std::min(count, candidates.size()));
-  const bool sorts = count <= kMostSorted;
-  if (sorts) {
-    std::partial_sort(candidates.begin(), kept, candidates.end(), before);
-  } else {
-    std::nth_element(candidates.begin(), kept, candidates.end(), before);
-  }
-  candidates.erase(kept, candidates.end());
-  return sorts;
-}
-
 // All candidates that the grammar may allow.
-void LlamaSampler::fill_possible(std::span<const float> logits,
-                                 std::vector<llama_token_data>& scratch) {
+void LlamaSampler::fill_possible(std::span<const float> logits, Candidates& scratch) {
   const auto possible = grammar_->possible();
   if (!possible) {
-    fill(logits, scratch);
+    fill(logits, lowered_by_, scratch);
     return;
   }
   scratch.clear();
@@ -288,7 +236,7 @@ void LlamaSampler::fill_possible(std::span<const float> logits,
 // too few of those are allowed: the grammar takes far longer than anything else here. It may not
 // come to all of them; with `likeliest_first` it comes to those first that are likely to be drawn.
 bool LlamaSampler::fill_allowed(std::span<const float> logits, bool likeliest_first,
-                                std::vector<llama_token_data>& scratch) {
+                                Candidates& scratch) {
   const auto remove_refused = [&] {
     grammar_->mark_refused(scratch);
     std::erase_if(scratch, [](const auto& candidate) { return candidate.logit == kBanned; });
@@ -297,7 +245,7 @@ bool LlamaSampler::fill_allowed(std::span<const float> logits, bool likeliest_fi
   constexpr std::array<std::size_t, 2> kSome = {256, 4096};
   for (const auto some : kSome) {
     if (wanted == 0 || wanted >= some || some >= logits.size()) continue;
-    fill_top(logits, some, scratch);
+    fill_top(logits, some, lowered_by_, selection_, scratch);
     remove_refused();
     if (scratch.size() < wanted) continue;
     scratch.resize(wanted);

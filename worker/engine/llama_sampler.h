@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "worker/engine/candidates.h"
 #include "worker/engine/dry_cache.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/grammar_gate.h"
@@ -45,31 +46,23 @@ class LlamaSampler final : public Sampler {
 
   // Chooses from the model's outputs, one per token of the vocabulary; they are changed meanwhile,
   // and as before at the end. `scratch` is kept between calls. Errors: as Engine::sample().
-  Result<SampledToken> choose(std::span<float> logits, std::vector<llama_token_data>& scratch);
+  Result<SampledToken> choose(std::span<float> logits, Candidates& scratch);
 
  private:
   LlamaSampler() : recent_(0, 0) {}
 
-  Result<TokenId> choose_changed(std::span<float> logits, std::size_t best,
-                                 std::vector<llama_token_data>& scratch);
+  Result<TokenId> choose_changed(std::span<float> logits, std::size_t best, Candidates& scratch);
   void change(std::span<float> logits, TokenId token, float value);
   void apply_biases(std::span<float> logits);
-  void apply_penalties(std::span<float> logits, std::vector<llama_token_data>& scratch);
+  void apply_penalties(std::span<float> logits, Candidates& scratch);
   void undo_changes(std::span<float> logits);
 
-  Result<TokenId> pick(std::span<float> logits, std::size_t best,
-                       std::vector<llama_token_data>& scratch);
-  Result<TokenId> pick_allowed(std::span<float> logits, std::vector<llama_token_data>& scratch);
-  Result<TokenId> pick_unbanned(std::span<float> logits, TokenId refused,
-                                std::vector<llama_token_data>& scratch);
-  Result<TokenId> run_choice(std::vector<llama_token_data>& candidates, bool sorted);
-  void fill(std::span<const float> logits, std::vector<llama_token_data>& scratch);
-  static bool keep_best(std::vector<llama_token_data>& candidates, std::size_t count);
-  void fill_top(std::span<const float> logits, std::size_t count,
-                std::vector<llama_token_data>& scratch);
-  void fill_possible(std::span<const float> logits, std::vector<llama_token_data>& scratch);
-  bool fill_allowed(std::span<const float> logits, bool likeliest_first,
-                    std::vector<llama_token_data>& scratch);
+  Result<TokenId> pick(std::span<float> logits, std::size_t best, Candidates& scratch);
+  Result<TokenId> pick_allowed(std::span<float> logits, Candidates& scratch);
+  Result<TokenId> pick_unbanned(std::span<float> logits, TokenId refused, Candidates& scratch);
+  Result<TokenId> run_choice(Candidates& candidates, bool sorted);
+  void fill_possible(std::span<const float> logits, Candidates& scratch);
+  bool fill_allowed(std::span<const float> logits, bool likeliest_first, Candidates& scratch);
   void add_logprobs(std::span<const float> logits, float highest, SampledToken& chosen);
   Status accept(TokenId token);
 

@@ -108,6 +108,18 @@ void add_temperature(llama_sampler* chain, const SamplingSettings& settings) {
 
 }  // namespace
 
+std::vector<std::pair<TokenId, float>> all_biases(const llama_vocab* vocabulary,
+                                                  const SamplingSettings& settings) {
+  auto biases = settings.logit_bias;
+  if (!settings.ignore_eos) return biases;
+  const TokenId count = llama_vocab_n_tokens(vocabulary);
+  for (TokenId token = 0; token < count; ++token) {
+    if (llama_vocab_is_eog(vocabulary, token))
+      biases.emplace_back(token, -std::numeric_limits<float>::infinity());
+  }
+  return biases;
+}
+
 std::uint32_t penalty_window(const SamplingSettings& settings, std::uint32_t context) {
   std::uint32_t window = 0;
   if (has_penalties(settings)) window = std::min(settings.penalty_last_tokens, context);

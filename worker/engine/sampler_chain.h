@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "worker/engine/dry_cache.h"
 #include "worker/engine/llama_handles.h"
@@ -29,6 +31,10 @@ constexpr bool cuts_the_likeliest(const SamplingSettings& settings) {
 constexpr bool starts_with_top_k(const SamplingSettings& settings) {
   return settings.mirostat == 0 && settings.top_k > 0 && settings.top_n_sigma <= 0;
 }
+
+// What is added to the outputs of single tokens; -infinity bans one.
+std::vector<std::pair<TokenId, float>> all_biases(const llama_vocab* vocabulary,
+                                                  const SamplingSettings& settings);
 
 // Tokens before the present one that penalties (DRY too) look at; 0: there are none.
 std::uint32_t penalty_window(const SamplingSettings& settings, std::uint32_t context);
