@@ -1,9 +1,9 @@
 #include "tests/stress/control_watch.h"
 
+#include "tests/stress/client.h"
+
 namespace berth::stress {
 namespace {
-
-constexpr auto kPatience = std::chrono::seconds(60);
 
 v1::ControlRequest hello() {
   v1::ControlRequest request;
@@ -13,7 +13,8 @@ v1::ControlRequest hello() {
 
 }  // namespace
 
-ControlWatch::ControlWatch(const std::string& socket) {
+ControlWatch::ControlWatch(const std::string& socket, std::chrono::milliseconds patience)
+    : patience_(patience) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   stub_ = v1::Worker::NewStub(
@@ -29,12 +30,17 @@ ControlWatch::~ControlWatch() {
 }
 
 std::optional<v1::Ready> ControlWatch::wait_ready() {
+  // A stream that is to stay has no deadline; it is given up, and with it the worker.
+  Canceller canceller;
+  canceller.cancel_after(context_, patience_);
+  std::optional<v1::Ready> ready;
   v1::ControlEvent event;
-  while (stream_->Read(&event)) {
-    if (event.has_ready()) return event.ready();
+  while (!ready && stream_->Read(&event)) {
+    if (event.has_ready()) ready = event.ready();
     if (event.has_load_failed()) break;
   }
-  return std::nullopt;
+  canceller.forget(context_);
+  return ready;
 }
 
 void ControlWatch::listen() {
@@ -74,7 +80,7 @@ void ControlWatch::set_threads(std::uint32_t threads) {
 
 std::vector<std::string> ControlWatch::try_second_stream() {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  context.set_deadline(std::chrono::system_clock::now() + patience_);
   const auto stream = stub_->Control(&context);
   stream->Write(hello());
   v1::ControlEvent event;
@@ -86,8 +92,8 @@ std::vector<std::string> ControlWatch::try_second_stream() {
 
 std::vector<std::string> ControlWatch::take_problems() {
   const std::lock_guard lock(mutex_);
-  if (last_.active() > 0 && Clock::now() - last_at_ > kPatience) {
-    problems_.push_back("no heartbeat for a minute after " + last_.ShortDebugString());
+  if (last_.active() > 0 && Clock::now() - last_at_ > patience_) {
+    problems_.push_back("no heartbeat for too long after " + last_.ShortDebugString());
     last_at_ = Clock::now();
   }
   return std::exchange(problems_, {});
@@ -95,7 +101,7 @@ std::vector<std::string> ControlWatch::take_problems() {
 
 bool ControlWatch::wait_quiet() {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kPatience,
+  return changed_.wait_for(lock, patience_,
                            [this] { return last_.active() == 0 && last_.waiting() == 0; });
 }
 
@@ -104,7 +110,7 @@ bool ControlWatch::drain() {
   request.mutable_drain();
   stream_->Write(request);
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kPatience, [this] { return drained_ || ended_; }) && drained_;
+  return changed_.wait_for(lock, patience_, [this] { return drained_ || ended_; }) && drained_;
 }
 
 }  // namespace berth::stress

@@ -19,12 +19,14 @@ namespace berth::stress {
 // on a thread of its own whether the heart beats as it should.
 class ControlWatch {
  public:
-  explicit ControlWatch(const std::string& socket);
+  // `patience`: how long it waits for Ready, and for everything else.
+  explicit ControlWatch(const std::string& socket,
+                        std::chrono::milliseconds patience = std::chrono::minutes(1));
   ControlWatch(const ControlWatch&) = delete;
   ControlWatch& operator=(const ControlWatch&) = delete;
   ~ControlWatch();
 
-  // Nothing: the model was not loaded.
+  // Nothing: the model was not loaded, or not in time.
   std::optional<v1::Ready> wait_ready();
   // From now on heartbeats are expected, `set_threads` allowed.
   void listen();
@@ -33,9 +35,9 @@ class ControlWatch {
   std::vector<std::string> try_second_stream();
   // What was wrong since the last time.
   std::vector<std::string> take_problems();
-  // Whether it says within a minute that nobody is active or waits.
+  // Whether it says in time that nobody is active or waits.
   bool wait_quiet();
-  // Whether it says within a minute that it has drained.
+  // Whether it says in time that it has drained.
   bool drain();
 
  private:
@@ -43,6 +45,7 @@ class ControlWatch {
   void run();
   void on_heartbeat(const v1::Heartbeat& beat);
 
+  const std::chrono::milliseconds patience_;
   std::unique_ptr<v1::Worker::Stub> stub_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<v1::ControlRequest, v1::ControlEvent>> stream_;

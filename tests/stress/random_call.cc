@@ -1,6 +1,7 @@
 #include "tests/stress/random_call.h"
 
 #include <boost/json.hpp>
+#include <charconv>
 #include <limits>
 
 #include "tests/stress/random_chat.h"
@@ -256,6 +257,19 @@ Call random_call(const Place& place, const Target& target) {
     call.what = random_detokenize(random, target);
   }
   return call;
+}
+
+std::optional<Place> place_of(std::string_view text, std::uint64_t seed) {
+  const auto dot = text.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const auto read = [](std::string_view part, std::uint64_t& number) {
+    const auto [end, failure] = std::from_chars(part.data(), part.data() + part.size(), number);
+    return failure == std::errc() && end == part.data() + part.size();
+  };
+  Place place{seed, 0, 0};
+  if (!read(text.substr(0, dot), place.thread)) return std::nullopt;
+  if (!read(text.substr(dot + 1), place.number)) return std::nullopt;
+  return place;
 }
 
 std::uint64_t calls_at_once(const Place& place) {

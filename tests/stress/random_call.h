@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "tests/stress/call.h"
 
@@ -13,6 +15,9 @@ struct Place {
   std::uint64_t thread = 0;
   std::uint64_t number = 0;
 };
+
+// THREAD.NUMBER, as in the id SEED.THREAD.NUMBER of a call; nothing where the text is no such.
+std::optional<Place> place_of(std::string_view text, std::uint64_t seed);
 
 Call random_call(const Place& place, const Target& target);
 

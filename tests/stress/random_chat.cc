@@ -35,24 +35,44 @@ json::object random_message(Random& random, std::size_t index) {
   return message;
 }
 
+// Mostly of an object, which is what a tool takes; now and then they leave open what it is, or
+// allow more.
+json::object random_parameters(Random& random) {
+  json::object parameters{{"type", "object"}};
+  json::object properties;
+  const auto members = random.below(4);
+  for (std::uint64_t k = 0; k < members; ++k) {
+    properties["a" + std::to_string(k)] = random_schema(random, 2);
+  }
+  parameters["properties"] = properties;
+  if (members > 0 && random.percent(60)) parameters["required"] = json::array{"a0"};
+  if (random.percent(70)) return parameters;
+  switch (random.below(6)) {
+    case 0:
+      return {};
+    case 1:
+      return {{"description", "anything"}};
+    case 2:
+      parameters["type"] = json::array{"object", "null"};
+      return parameters;
+    case 3:
+      parameters["nullable"] = true;
+      return parameters;
+    case 4:
+      parameters.erase("type");
+      return parameters;
+    default:
+      return {{"anyOf", json::array{parameters, json::object{{"type", "null"}}}}};
+  }
+}
+
 json::array random_tools(Random& random) {
   json::array tools;
   const auto count = random.between(1, 5);
   for (std::uint64_t i = 0; i < count; ++i) {
     json::object function{{"name", "tool" + std::to_string(i)}};
     if (random.percent(60)) function["description"] = random_text(random, 60);
-    if (random.percent(80)) {
-      // Of an object: that is what a tool takes.
-      json::object parameters{{"type", "object"}};
-      json::object properties;
-      const auto members = random.below(4);
-      for (std::uint64_t k = 0; k < members; ++k) {
-        properties["a" + std::to_string(k)] = random_schema(random, 2);
-      }
-      parameters["properties"] = properties;
-      if (members > 0 && random.percent(60)) parameters["required"] = json::array{"a0"};
-      function["parameters"] = parameters;
-    }
+    if (random.percent(80)) function["parameters"] = random_parameters(random);
     tools.emplace_back(json::object{{"type", "function"}, {"function", function}});
   }
   return tools;

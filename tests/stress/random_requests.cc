@@ -49,6 +49,11 @@ class Directory {
   std::string path_;
 };
 
+std::string problem_of_place(const std::string& text) {
+  if (place_of(text, 0)) return {};
+  return "must be THREAD.NUMBER, two numbers from 0, as in 3.1204";
+}
+
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--configuration", options.configuration, "One of them, or all in turn")
       ->capture_default_str();
@@ -60,19 +65,12 @@ void add_options(CLI::App& app, Options& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 64));
   app.add_option("--only", options.only,
-                 "THREAD.NUMBER: this call again and again (of the id SEED.THREAD.NUMBER)");
+                 "THREAD.NUMBER: this call again and again (of the id SEED.THREAD.NUMBER)")
+      ->check(problem_of_place);
   app.add_option("--malloc-debug", options.heap_checks,
                  "A libc_malloc_debug.so.0 of the worker's C library: the heap is checked");
   app.add_flag("--ambiguous-grammars", options.ambiguous,
                "Also grammars that can be read in ever more ways as they nest");
-}
-
-std::optional<Place> place_of(const Options& options) {
-  if (options.only.empty()) return std::nullopt;
-  const auto dot = options.only.find('.');
-  if (dot == std::string::npos) return std::nullopt;
-  return Place{options.seed, std::stoull(options.only.substr(0, dot)),
-               std::stoull(options.only.substr(dot + 1))};
 }
 
 std::vector<std::string> wrapper_of(const Options& options) {
@@ -96,7 +94,7 @@ void run_all(const std::vector<Configuration>& configurations, const Options& op
   settings.threads = options.threads;
   settings.ambiguous_grammars = options.ambiguous;
   settings.wrapper = wrapper_of(options);
-  settings.only = place_of(options);
+  settings.only = place_of(options.only, options.seed);
   settings.seconds = each;
   settings.seed = options.seed;
   std::uint64_t done = 0;
@@ -149,7 +147,11 @@ int main(int argc, char** argv) {
       "Random requests against berth-worker. Fails when a worker dies, hangs, grows, or answers "
       "what it must not; says then which call it was and how to make it again.");
   berth::stress::add_options(app, options);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? EXIT_SUCCESS : 2;
+  }
   if (options.seed == 0) options.seed = std::random_device{}();
   return berth::stress::run(options);
 }

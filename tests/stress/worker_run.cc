@@ -16,6 +16,7 @@
 #include "tests/integration/worker/worker_process.h"
 #include "tests/stress/chance.h"
 #include "tests/stress/control_watch.h"
+#include "tests/stress/memory_growth.h"
 #include "tests/stress/process_memory.h"
 
 namespace berth::stress {
@@ -24,10 +25,6 @@ namespace {
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-// Memory that may have come after the warm-up without being called growth: that of the largest
-// requests, which the C library keeps.
-constexpr std::uint64_t kGrowthKib = std::uint64_t{96} << 10U;
-constexpr seconds kWarmUp{60};
 constexpr std::size_t kShownLog = 8000;
 
 class Run {
@@ -36,7 +33,8 @@ class Run {
       : configuration_(configuration),
         settings_(settings),
         canaries_(configuration.canaries),
-        worker_({configuration.model, configuration.arguments, {}, {}, settings.wrapper}) {}
+        worker_({configuration.model, configuration.arguments, {}, {}, settings.wrapper}),
+        growth_(seconds(settings.seconds)) {}
 
   RunResult run() {
     if (start()) {
@@ -124,7 +122,6 @@ class Run {
     const auto begun = steady_clock::now();
     const auto end = begun + seconds(settings_.seconds);
     auto next_print = begun + seconds(30);
-    bool warm = false;
     Random random(settings_.seed);
     print_memory("at start");
     while (steady_clock::now() < end) {
@@ -147,10 +144,7 @@ class Run {
         return;
       }
       const auto now = steady_clock::now();
-      if (!warm && now >= begun + kWarmUp) {
-        warm = true;
-        warm_kib_ = memory_of(worker_.pid()).anonymous_kib;
-      }
+      growth_.look(now - begun, memory_of(worker_.pid()).anonymous_kib);
       if (now >= next_print) {
         next_print = now + seconds(30);
         print_memory("now");
@@ -169,11 +163,7 @@ class Run {
     }
     if (!control_->wait_quiet()) problem("calls are active although all have ended");
     print_memory("at the end");
-    const auto last = memory_of(worker_.pid()).anonymous_kib;
-    if (warm_kib_ && last > *warm_kib_ + *warm_kib_ / 2 + kGrowthKib) {
-      problem("memory grew from " + std::to_string(*warm_kib_) + " to " + std::to_string(last) +
-              " KiB");
-    }
+    if (const auto grew = growth_.problem(memory_of(worker_.pid()).anonymous_kib)) problem(*grew);
     for (const auto& text : control_->take_problems()) problem(text);
     if (!control_->drain()) problem("it does not drain");
     worker_.signal(SIGTERM);
@@ -200,7 +190,7 @@ class Run {
   Target target_;
   std::uint32_t threads_ = 1;
   std::unique_ptr<Traffic> traffic_;
-  std::optional<std::uint64_t> warm_kib_;
+  MemoryGrowth growth_;
   RunResult result_;
 };
 
