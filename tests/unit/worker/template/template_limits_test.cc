@@ -208,7 +208,7 @@ class DrippingTemplateTest : public testing::Test {
     directory_ = ::mkdtemp(pattern.data());
     std::ofstream(program()) << "#!/bin/sh\n"
                                 "printf '\\000\\000\\000\\002' >&0\n"
-                                "while printf x >&0; do /bin/sleep 0.02; done\n";
+                                "while printf x >&0; do :; done\n";
     std::filesystem::permissions(program(), std::filesystem::perms::owner_all);
   }
   ~DrippingTemplateTest() override { std::filesystem::remove_all(directory_); }
