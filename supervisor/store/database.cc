@@ -20,6 +20,7 @@
 #include "common/fd.h"
 #include "common/wall_time.h"
 #include "supervisor/store/event_fields.h"
+#include "supervisor/store/failure_rows.h"
 #include "supervisor/store/migrations.h"
 
 namespace berth::store {
@@ -28,6 +29,7 @@ namespace {
 constexpr int kBusyMs = 2000;
 constexpr std::size_t kMostRows = 10'000;
 constexpr std::int64_t kMostLoads = 20'000;
+constexpr std::size_t kMostFailures = 20'000;
 constexpr std::size_t kCorruptKept = 3;
 
 // SQLite's integers are signed; ours of this size are byte counts and clock ticks.
@@ -292,6 +294,28 @@ Result<std::vector<LoadRecord>> Database::loads(const std::string& model, std::s
   });
 }
 
+Status Database::put_failure(const core::FailureRecord& record, std::size_t per_model) {
+  return impl_->guard(
+      [&](SQLite::Database& connection) { store::put_failure(connection, record, per_model); });
+}
+
+Status Database::lift_failure(const Uuid& id, const core::Lift& lift) {
+  return impl_->guard(
+      [&](SQLite::Database& connection) { store::lift_failure(connection, id, lift); });
+}
+
+Result<std::vector<core::FailureRecord>> Database::failures(const std::string& model,
+                                                            std::size_t limit) {
+  return impl_->guard([&](SQLite::Database& connection) {
+    return store::failures(connection, model, std::min(limit, kMostRows));
+  });
+}
+
+Result<std::vector<core::FailureRecord>> Database::standing_failures() {
+  return impl_->guard(
+      [](SQLite::Database& connection) { return store::standing_failures(connection, kMostRows); });
+}
+
 Status Database::put_process(const ProcessRecord& record) {
   return impl_->guard([&](SQLite::Database& connection) {
     SQLite::Statement put(connection,
@@ -400,6 +424,7 @@ Status Database::prune(std::size_t kept, WallTime oldest) {
                             "ORDER BY started_ms DESC LIMIT 1 OFFSET ?)");
     loads.bind(1, kMostLoads - 1);
     loads.exec();
+    prune_failures(connection, kMostFailures);
   });
 }
 

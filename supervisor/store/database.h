@@ -9,6 +9,8 @@
 #include "common/clock.h"
 #include "common/event.h"
 #include "common/result.h"
+#include "common/uuid.h"
+#include "supervisor/core/ledger/failure_record.h"
 #include "supervisor/store/store.h"
 
 namespace berth::store {
@@ -43,6 +45,12 @@ class Database {
   Status put_load(const LoadRecord& record, std::size_t per_model);
   Result<std::vector<LoadRecord>> loads(const std::string& model, std::size_t limit);
 
+  // As those of Store. Keeps `per_model` of the model's records.
+  Status put_failure(const core::FailureRecord& record, std::size_t per_model);
+  Status lift_failure(const Uuid& id, const core::Lift& lift);
+  Result<std::vector<core::FailureRecord>> failures(const std::string& model, std::size_t limit);
+  Result<std::vector<core::FailureRecord>> standing_failures();
+
   Status put_process(const ProcessRecord& record);
   Status remove_process(const std::string& instance);
   Result<std::vector<ProcessRecord>> processes();
@@ -53,7 +61,8 @@ class Database {
   // 0: none is kept.
   Result<std::uint64_t> last_sequence();
   // Deletes events beyond the `kept` youngest and those before `oldest`; the last one always
-  // stays, as the numbering goes on from it. Also bounds all loads together.
+  // stays, as the numbering goes on from it. Also bounds all loads together, and all
+  // failures.
   Status prune(std::size_t kept, WallTime oldest);
 
   // Says in the file that it was closed well, unless damage was seen. Call it last.

@@ -51,6 +51,23 @@ constexpr std::array kSteps = {
       );
       CREATE INDEX events_by_time ON events (time_ms);
     )sql",
+    // Failures of loads (L18): what is looked for has a column, the rest is JSON. At most one of a
+    // model stands.
+    R"sql(
+      CREATE TABLE failures (
+        id TEXT PRIMARY KEY,
+        model TEXT NOT NULL,
+        class TEXT NOT NULL,
+        ended_ms INTEGER NOT NULL,
+        lifted_ms INTEGER,
+        lifted_by TEXT NOT NULL,
+        lift TEXT NOT NULL,
+        record TEXT NOT NULL
+      );
+      CREATE INDEX failures_of_model ON failures (model, ended_ms);
+      CREATE INDEX failures_by_end ON failures (ended_ms);
+      CREATE UNIQUE INDEX failures_standing ON failures (model) WHERE lifted_ms IS NULL;
+    )sql",
 };
 
 }  // namespace

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
+#include <functional>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -16,12 +19,18 @@
 namespace berth::store {
 namespace {
 
-using Write = std::function<Status(Database&)>;
+struct Write {
+  std::function<Status(Database&)> work;
+  // Kept in memory and tried again while the file takes nothing.
+  bool wait = false;
+};
 // Gets the database, or why it cannot be asked.
 using Read = std::function<void(Result<Database*>)>;
 
+constexpr int kTries = 100;
+
 struct Task {
-  Write write;  // one of the two
+  std::optional<Write> write;  // one of the two
   Read read;
 };
 
@@ -70,7 +79,7 @@ class RealStore::Worker {
   void read(Read read) {
     const std::lock_guard lock(mutex_);
     if (queue_.size() < options_.queue) {
-      queue_.push_back({nullptr, std::move(read)});
+      queue_.push_back({std::nullopt, std::move(read)});
       wake_.notify_one();
       return;
     }
@@ -90,9 +99,9 @@ class RealStore::Worker {
  private:
   // Records that are gone. With the mutex.
   void lost(std::size_t count, const std::string& cause) {
-    const bool first = lost_ == 0;
     lost_ += count;
-    if (first) tell("What happens is not kept at present (" + cause + "); serving goes on.");
+    if (!std::exchange(degraded_, true))
+      tell("What happens is not kept at present (" + cause + "); serving goes on.");
   }
 
   void work() {
@@ -101,6 +110,10 @@ class RealStore::Worker {
       if (batch.empty()) break;
       run(batch);
     }
+    // The last try of what waits.
+    resting_until_.reset();
+    waiting_until_.reset();
+    write_all({});
     if (!abandoned()) database_->close_well();
     const std::lock_guard lock(mutex_);
     done_ = true;
@@ -129,47 +142,84 @@ class RealStore::Worker {
     std::vector<Write> writes;
     for (Task& task : batch) {
       if (task.write) {
-        writes.push_back(std::move(task.write));
+        writes.push_back(std::move(*task.write));
         continue;
       }
       // A reader sees what was written before, and only what is kept.
-      write_all(writes);
-      writes.clear();
+      write_all(std::exchange(writes, {}));
       if (abandoned()) {
         task.read(fail(Reason::kShuttingDown, "The server is stopping."));
       } else {
         task.read(database_.get());
       }
     }
-    write_all(writes);
+    write_all(std::move(writes));
   }
 
-  void write_all(const std::vector<Write>& writes) {
-    if (writes.empty()) return;
+  void write_all(std::vector<Write> writes) {
+    const auto waits = std::ranges::stable_partition(writes, std::logical_not<>(), &Write::wait);
+    waiting_.insert(waiting_.end(), std::make_move_iterator(waits.begin()),
+                    std::make_move_iterator(waits.end()));
+    writes.erase(waits.begin(), waits.end());
+    const std::size_t surplus =
+        waiting_.size() > options_.waiting ? waiting_.size() - options_.waiting : 0;
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(surplus));
+    if (writes.empty() && waiting_.empty()) return;
     if (resting_until_ && clock_.now() < *resting_until_) {
       const std::lock_guard lock(mutex_);
-      lost_ += writes.size();
+      lost_ += writes.size() + surplus;
       return;
     }
     if (abandoned()) return;
+    const Status kept = write_waiting();
     if (auto wrote = transaction(writes); !wrote) {
-      database_->rollback();
-      resting_until_ = clock_.now() + options_.retry_after;
+      give_up(writes.size() + surplus, wrote.error().message);
+      return;
+    }
+    if (!kept) {
+      // Whether it is they that never work shows only where others do.
+      const bool hopeless = !writes.empty() && ++tries_ >= kTries;
+      const std::size_t gone = hopeless ? waiting_.size() : 0;
+      if (hopeless) waiting_.clear();
+      waiting_until_ = clock_.now() + options_.retry_after;
       const std::lock_guard lock(mutex_);
-      lost(writes.size(), wrote.error().message);
+      lost(gone + surplus, kept.error().message);
       return;
     }
     resting_until_.reset();
+    if (!waiting_.empty()) return;
     const std::lock_guard lock(mutex_);
-    if (lost_ == 0) return;
+    if (!degraded_) return;
     tell("What happens is kept again; " + std::to_string(lost_) + " records were not.");
+    degraded_ = false;
     lost_ = 0;
   }
 
+  // Apart from the others: what never works must not take them along.
+  Status write_waiting() {
+    if (waiting_until_ && clock_.now() < *waiting_until_) return {};
+    waiting_until_.reset();
+    if (auto wrote = transaction(waiting_); !wrote) {
+      database_->rollback();
+      return wrote;
+    }
+    waiting_.clear();
+    tries_ = 0;
+    return {};
+  }
+
+  void give_up(std::size_t gone, const std::string& cause) {
+    database_->rollback();
+    resting_until_ = clock_.now() + options_.retry_after;
+    const std::lock_guard lock(mutex_);
+    lost(gone, cause);
+  }
+
   Status transaction(const std::vector<Write>& writes) {
+    if (writes.empty()) return {};
     if (auto begun = database_->begin(); !begun) return begun;
     for (const Write& write : writes) {
-      if (auto wrote = write(*database_); !wrote) return wrote;
+      if (auto wrote = write.work(*database_); !wrote) return wrote;
     }
     constexpr std::size_t kPruneEvery = 512;
     since_prune_ += writes.size();
@@ -187,12 +237,16 @@ class RealStore::Worker {
 
   // The thread's own.
   std::optional<SteadyTime> resting_until_;
+  std::optional<SteadyTime> waiting_until_;  // as long as what waits is not tried
   std::size_t since_prune_ = 0;
+  std::vector<Write> waiting_;  // in the order of the calls
+  int tries_ = 0;               // of what waits
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable finished_;
   std::deque<Task> queue_;
+  bool degraded_ = false;  // and that was told
   std::size_t lost_ = 0;
   bool stop_ = false;
   bool abandon_ = false;
@@ -233,8 +287,8 @@ Result<std::unique_ptr<RealStore>> RealStore::open(StoreOptions options, Clock& 
 }
 
 void RealStore::put_load(LoadRecord record) {
-  worker_->write([record = std::move(record), keep = worker_->options().loads_per_model](
-                     Database& database) { return database.put_load(record, keep); });
+  worker_->write({[record = std::move(record), keep = worker_->options().loads_per_model](
+                      Database& database) { return database.put_load(record, keep); }});
 }
 
 void RealStore::loads(std::string model, std::size_t limit,
@@ -245,15 +299,42 @@ void RealStore::loads(std::string model, std::size_t limit,
       }));
 }
 
+void RealStore::put_failure(core::FailureRecord record) {
+  worker_->write({[record = std::move(record), keep = worker_->options().failures_per_model](
+                      Database& database) { return database.put_failure(record, keep); },
+                  true});
+}
+
+void RealStore::lift_failure(Uuid id, core::Lift lift) {
+  worker_->write(
+      {[id, lift = std::move(lift)](Database& database) { return database.lift_failure(id, lift); },
+       true});
+}
+
+void RealStore::failures(std::string model, std::size_t limit,
+                         std::function<void(Result<std::vector<core::FailureRecord>>)> done) {
+  worker_->read(reader<std::vector<core::FailureRecord>>(
+      worker_->clock(), std::move(done), [model = std::move(model), limit](Database& database) {
+        return database.failures(model, limit);
+      }));
+}
+
+void RealStore::standing_failures(
+    std::function<void(Result<std::vector<core::FailureRecord>>)> done) {
+  worker_->read(reader<std::vector<core::FailureRecord>>(
+      worker_->clock(), std::move(done),
+      [](Database& database) { return database.standing_failures(); }));
+}
+
 void RealStore::put_process(ProcessRecord record) {
   worker_->write(
-      [record = std::move(record)](Database& database) { return database.put_process(record); });
+      {[record = std::move(record)](Database& database) { return database.put_process(record); }});
 }
 
 void RealStore::remove_process(std::string instance) {
-  worker_->write([instance = std::move(instance)](Database& database) {
+  worker_->write({[instance = std::move(instance)](Database& database) {
     return database.remove_process(instance);
-  });
+  }});
 }
 
 void RealStore::processes(std::function<void(Result<std::vector<ProcessRecord>>)> done) {
@@ -263,7 +344,7 @@ void RealStore::processes(std::function<void(Result<std::vector<ProcessRecord>>)
 
 void RealStore::put_event(Event event) {
   worker_->write(
-      [event = std::move(event)](Database& database) { return database.put_event(event); });
+      {[event = std::move(event)](Database& database) { return database.put_event(event); }});
 }
 
 void RealStore::events_since(WallTime since, std::string prefix, std::size_t limit,

@@ -11,6 +11,8 @@
 #include "common/clock.h"
 #include "common/event.h"
 #include "common/result.h"
+#include "common/uuid.h"
+#include "supervisor/core/ledger/failure_record.h"
 #include "supervisor/store/store.h"
 
 namespace berth::store {
@@ -19,6 +21,8 @@ struct StoreOptions {
   std::string path;  // STATE_DIR/state.db; the directory exists
   std::size_t queue = 4096;
   std::size_t loads_per_model = 200;
+  std::size_t failures_per_model = 200;
+  std::size_t waiting = 1024;  // writes about failures that are tried again
   std::size_t events_kept = 50'000;
   std::chrono::hours events_age{24 * 90};
   Duration retry_after = std::chrono::seconds(5);  // after a write that failed
@@ -32,8 +36,9 @@ struct StoreOptions {
 // start; a power failure may cost the last moments, never the file.
 //
 // A failed write or a full queue costs the records, which are counted: on_degraded is told at the
-// first one, and again with their number when writing works again. Reads answer kStoreBusy when
-// the queue is full, kStoreUnavailable when the file fails.
+// first one, and again with their number when writing works again. Writes about failures are not
+// lost with the others: they wait in memory, at most StoreOptions::waiting, and are tried again.
+// Reads answer kStoreBusy when the queue is full, kStoreUnavailable when the file fails.
 //
 // All calls may come from any thread. `clock` must outlive it; results that come after its end are
 // still posted.
@@ -51,6 +56,12 @@ class RealStore : public Store {
   void put_load(LoadRecord record) override;
   void loads(std::string model, std::size_t limit,
              std::function<void(Result<std::vector<LoadRecord>>)> done) override;
+  void put_failure(core::FailureRecord record) override;
+  void lift_failure(Uuid id, core::Lift lift) override;
+  void failures(std::string model, std::size_t limit,
+                std::function<void(Result<std::vector<core::FailureRecord>>)> done) override;
+  void standing_failures(
+      std::function<void(Result<std::vector<core::FailureRecord>>)> done) override;
   void put_process(ProcessRecord record) override;
   void remove_process(std::string instance) override;
   void processes(std::function<void(Result<std::vector<ProcessRecord>>)> done) override;

@@ -10,6 +10,8 @@
 #include "common/clock.h"
 #include "common/event.h"
 #include "common/result.h"
+#include "common/uuid.h"
+#include "supervisor/core/ledger/failure_record.h"
 
 namespace berth::store {
 
@@ -65,6 +67,19 @@ class Store {
   // Newest first, at most `limit`.
   virtual void loads(std::string model, std::size_t limit,
                      std::function<void(Result<std::vector<LoadRecord>>)> done) = 0;
+
+  // Keeps a failed load. If it stands, whatever stood against its model is superseded in the same
+  // transaction; a record that is kept already stays as it is. At most 200 per model are kept: the
+  // one that stands and the youngest.
+  virtual void put_failure(core::FailureRecord record) = 0;
+  // That failure does not stand any more, if it still does.
+  virtual void lift_failure(Uuid id, core::Lift lift) = 0;
+  // Newest first, at most `limit`; `model` empty: of all models.
+  virtual void failures(std::string model, std::size_t limit,
+                        std::function<void(Result<std::vector<core::FailureRecord>>)> done) = 0;
+  // All that stand, by model.
+  virtual void standing_failures(
+      std::function<void(Result<std::vector<core::FailureRecord>>)> done) = 0;
 
   virtual void put_process(ProcessRecord record) = 0;
   virtual void remove_process(std::string instance) = 0;

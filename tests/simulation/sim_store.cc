@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,57 @@ void SimStore::loads(std::string model, std::size_t limit,
   for (auto at = loads_.rbegin(); at != loads_.rend() && found.size() < limit; ++at) {
     if (at->second.model == model) found.push_back(at->second);
   }
+  clock_.post_from("store", [done = std::move(done), found = std::move(found)] { done(found); });
+}
+
+void SimStore::put_failure(core::FailureRecord record) {
+  if (failures_.contains(record.id)) return;
+  const std::string model = record.model;
+  if (!record.lifted) {
+    for (auto& [id, other] : failures_) {
+      if (other.model != model || other.lifted) continue;
+      other.lifted = core::Lift{record.ended, core::LiftCause::kSuperseded, std::nullopt, {}};
+    }
+  }
+  failures_.emplace(record.id, std::move(record));
+  // What is kept comes first: the one that stands, then the youngest.
+  std::vector<const core::FailureRecord*> of_model;
+  for (const auto& [id, other] : failures_) {
+    if (other.model == model) of_model.push_back(&other);
+  }
+  std::ranges::sort(of_model, std::ranges::greater(), [](const core::FailureRecord* other) {
+    return std::tuple(!other->lifted, other->ended, other->id);
+  });
+  for (std::size_t i = kFailuresPerModel; i < of_model.size(); ++i) {
+    failures_.erase(Uuid(of_model[i]->id));
+  }
+}
+
+void SimStore::lift_failure(Uuid id, core::Lift lift) {
+  const auto at = failures_.find(id);
+  if (at != failures_.end() && !at->second.lifted) at->second.lifted = std::move(lift);
+}
+
+void SimStore::failures(std::string model, std::size_t limit,
+                        std::function<void(Result<std::vector<core::FailureRecord>>)> done) {
+  std::vector<core::FailureRecord> found;
+  for (const auto& [id, record] : failures_) {
+    if (model.empty() || record.model == model) found.push_back(record);
+  }
+  std::ranges::sort(found, std::ranges::greater(), [](const core::FailureRecord& record) {
+    return std::pair(record.ended, record.id);
+  });
+  if (found.size() > limit) found.resize(limit);
+  clock_.post_from("store", [done = std::move(done), found = std::move(found)] { done(found); });
+}
+
+void SimStore::standing_failures(
+    std::function<void(Result<std::vector<core::FailureRecord>>)> done) {
+  std::vector<core::FailureRecord> found;
+  for (const auto& [id, record] : failures_) {
+    if (!record.lifted) found.push_back(record);
+  }
+  std::ranges::sort(found, {}, &core::FailureRecord::model);
   clock_.post_from("store", [done = std::move(done), found = std::move(found)] { done(found); });
 }
 

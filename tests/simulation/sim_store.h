@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "common/uuid.h"
+#include "supervisor/core/ledger/failure_record.h"
 #include "supervisor/store/store.h"
 #include "tests/simulation/sim_clock.h"
 
@@ -20,6 +22,12 @@ class SimStore : public store::Store {
   void put_load(store::LoadRecord record) override;
   void loads(std::string model, std::size_t limit,
              std::function<void(Result<std::vector<store::LoadRecord>>)> done) override;
+  void put_failure(core::FailureRecord record) override;
+  void lift_failure(Uuid id, core::Lift lift) override;
+  void failures(std::string model, std::size_t limit,
+                std::function<void(Result<std::vector<core::FailureRecord>>)> done) override;
+  void standing_failures(
+      std::function<void(Result<std::vector<core::FailureRecord>>)> done) override;
   void put_process(store::ProcessRecord record) override;
   void remove_process(std::string instance) override;
   void processes(std::function<void(Result<std::vector<store::ProcessRecord>>)> done) override;
@@ -34,11 +42,17 @@ class SimStore : public store::Store {
   [[nodiscard]] const std::map<std::string, store::ProcessRecord>& process_records() const {
     return processes_;  // by instance
   }
+  [[nodiscard]] const std::map<Uuid, core::FailureRecord>& failure_records() const {
+    return failures_;
+  }
 
  private:
+  static constexpr std::size_t kFailuresPerModel = 200;
+
   SimClock& clock_;
   std::map<std::string, store::LoadRecord> loads_;
   std::map<std::string, store::ProcessRecord> processes_;
+  std::map<Uuid, core::FailureRecord> failures_;
   std::map<std::uint64_t, store::StoredEvent> events_;  // by sequence
 };
 

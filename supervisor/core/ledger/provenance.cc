@@ -39,24 +39,48 @@ static_assert(kRows.size() == static_cast<std::size_t>(ProvenanceField::kLaunch)
 // What is said of a field to an operator is one short line.
 constexpr std::size_t kWordsBytes = 120;
 
-// --- texts. Parts are joined by '|', which stands as "\p" within one; a line feed as "\n".
+// --- texts. Parts are joined by '|', which stands as "\p" within one; a line feed as "\n". Names
+// of files need not be UTF-8: the bytes of one that is not stand as "\xHH".
+
+void append_byte(std::string& out, unsigned char byte) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  out += "\\x";
+  out += kDigits[byte >> 4U];
+  out += kDigits[byte & 0xFU];
+}
 
 void append_escaped(std::string& out, std::string_view part) {
+  const bool text = !first_invalid_utf8(part);
   for (const char c : part) {
-    switch (c) {
-      case '\\':
-        out += "\\\\";
-        break;
-      case '|':
-        out += "\\p";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      default:
-        out += c;
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\\') {
+      out += "\\\\";
+    } else if (c == '|') {
+      out += "\\p";
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (byte >= 0x80 && !text) {
+      append_byte(out, byte);
+    } else {
+      out += c;
     }
   }
+}
+
+// Takes one escaped character off the front of `text`, whose backslash is gone already.
+std::optional<char> take_escaped(std::string_view& text) {
+  if (text.empty()) return std::nullopt;
+  const char kind = text.front();
+  text.remove_prefix(1);
+  if (kind == '\\') return '\\';
+  if (kind == 'p') return '|';
+  if (kind == 'n') return '\n';
+  if (kind != 'x' || text.size() < 2) return std::nullopt;
+  unsigned byte = 0;
+  const auto read = std::from_chars(text.data(), text.data() + 2, byte, 16);
+  if (read.ec != std::errc() || read.ptr != text.data() + 2) return std::nullopt;
+  text.remove_prefix(2);
+  return static_cast<char>(byte);
 }
 
 // The front of every text says that the field is known, also where it has no parts.
@@ -84,30 +108,17 @@ std::optional<std::vector<std::string>> parts_of(std::string_view text) {
   if (text.empty() || text.front() != kKnown) return std::nullopt;
   text.remove_prefix(1);
   std::vector<std::string> parts;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '|') {
+  while (!text.empty()) {
+    const char c = text.front();
+    text.remove_prefix(1);
+    if (c == '|') {
       parts.emplace_back();
       continue;
     }
     if (parts.empty()) return std::nullopt;
-    if (text[i] != '\\') {
-      parts.back() += text[i];
-      continue;
-    }
-    if (++i == text.size()) return std::nullopt;
-    switch (text[i]) {
-      case '\\':
-        parts.back() += '\\';
-        break;
-      case 'p':
-        parts.back() += '|';
-        break;
-      case 'n':
-        parts.back() += '\n';
-        break;
-      default:
-        return std::nullopt;
-    }
+    const std::optional<char> plain = c == '\\' ? take_escaped(text) : c;
+    if (!plain) return std::nullopt;
+    parts.back() += *plain;
   }
   return parts;
 }

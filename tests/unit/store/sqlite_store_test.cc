@@ -16,6 +16,7 @@
 #include "supervisor/process/asio_clock.h"
 #include "tests/unit/process/loop.h"
 #include "tests/unit/process/temp_dir.h"
+#include "tests/unit/store/failure_records.h"
 #include "tests/unit/store/records.h"
 
 namespace berth::store {
@@ -45,6 +46,17 @@ class StoreTest : public ::testing::Test {
   std::vector<LoadRecord> loads(const std::string& model, std::size_t limit = 1000) {
     std::optional<Result<std::vector<LoadRecord>>> answer;
     store_->loads(model, limit, [&answer](auto result) { answer = std::move(result); });
+    EXPECT_TRUE(run_until(io_, [&answer] { return answer.has_value(); }));
+    if (!answer || !*answer) {
+      ADD_FAILURE() << "no answer";
+      return {};
+    }
+    return **answer;
+  }
+
+  std::vector<core::FailureRecord> failures() {
+    std::optional<Result<std::vector<core::FailureRecord>>> answer;
+    store_->failures("", 1000, [&answer](auto result) { answer = std::move(result); });
     EXPECT_TRUE(run_until(io_, [&answer] { return answer.has_value(); }));
     if (!answer || !*answer) {
       ADD_FAILURE() << "no answer";
@@ -191,6 +203,58 @@ TEST_F(StoreTest, FullDiskCostsRecordsNotTheServer) {
   store_.reset();
   open();
   EXPECT_THAT(loads("m").front().id, HasSubstr("late"));
+}
+
+// The same, for failures of loads: they wait for better times.
+TEST_F(StoreTest, L18_FullDiskCostsNoFailureAndNoLift) {
+  options_.retry_after = std::chrono::nanoseconds(1);
+  open();
+  store_->put_failure(testing::full_failure(1, "m"));
+  store_->put_failure(testing::full_failure(2, "other"));
+  ASSERT_EQ(failures().size(), 2U);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 128UL * 1024UL;
+  struct sigaction ignore {};
+  struct sigaction action_before {};
+  ignore.sa_handler = SIG_IGN;
+  ASSERT_EQ(::sigaction(SIGXFSZ, &ignore, &action_before), 0);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  for (std::uint64_t i = 1; i <= 3000; ++i) store_->put_event(numbered_event(i, 1));
+  EXPECT_TRUE(run_until(io_, [this] { return !problems_.empty(); }));
+  const core::Lift lift{at_ms(5), core::LiftCause::kSuccess, std::nullopt, {}};
+  store_->lift_failure(testing::numbered_id(1), lift);
+  store_->put_failure(testing::full_failure(3, "m"));
+  store_->put_failure(testing::full_failure(4, "other"));
+  store_->lift_failure(testing::numbered_id(4), lift);
+  EXPECT_EQ(failures().size(), 2U);  // as it is in the file
+
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_EQ(::sigaction(SIGXFSZ, &action_before, nullptr), 0);
+  // The end writes what waits, in the order of the calls.
+  store_.reset();
+  open();
+  const std::vector<core::FailureRecord> kept = failures();
+  ASSERT_EQ(kept.size(), 4U);
+  EXPECT_EQ(kept[0].lifted, lift);
+  EXPECT_FALSE(kept[1].lifted);
+  EXPECT_EQ(kept[2].lifted->cause, core::LiftCause::kSuperseded);
+  EXPECT_EQ(kept[3].lifted, lift);
+}
+
+TEST_F(StoreTest, L18_FailuresComeBackThroughTheStore) {
+  options_.failures_per_model = 3;
+  open();
+  for (std::uint64_t i = 1; i <= 5; ++i) store_->put_failure(testing::full_failure(i, "m"));
+  ASSERT_EQ(failures().size(), 3U);
+  std::optional<std::size_t> standing;
+  store_->standing_failures([&](const auto& result) { standing = result->size(); });
+  ASSERT_TRUE(run_until(io_, [&] { return standing.has_value(); }));
+  EXPECT_EQ(*standing, 1U);
+  store_->lift_failure(testing::numbered_id(5),
+                       {at_ms(9), core::LiftCause::kHand, std::nullopt, "eve"});
+  EXPECT_EQ(failures().front().lifted->detail, "eve");
 }
 
 TEST_F(StoreTest, DamagedFileIsToldOnceTheLoopRuns) {

@@ -9,7 +9,7 @@
 #include "supervisor/store/database.h"
 #include "tests/unit/process/loop.h"
 #include "tests/unit/process/temp_dir.h"
-#include "tests/unit/store/records.h"
+#include "tests/unit/store/failure_records.h"
 
 namespace berth::store {
 namespace {
@@ -45,6 +45,13 @@ TEST(RealStore, KillAtAnyMomentLosesNothingThatWasAnswered) {
     EXPECT_GE(last, answered);
     EXPECT_LE(opened->database->loads("m", 1000)->size(), 200U);
     EXPECT_EQ(opened->database->processes()->size(), 7U);
+    EXPECT_LE(opened->database->failures("m", 1000)->size(), 200U);
+    const auto standing = opened->database->standing_failures();
+    ASSERT_EQ(standing->size(), 1U);
+    const auto number = static_cast<std::uint64_t>(standing->front().started.time_since_epoch() /
+                                                   std::chrono::seconds(1));
+    EXPECT_GE(number, answered);
+    EXPECT_EQ(standing->front(), testing::full_failure(number, "m"));
   }
 }
 

@@ -9,7 +9,7 @@
 
 #include "supervisor/process/asio_clock.h"
 #include "supervisor/store/sqlite_store.h"
-#include "tests/unit/store/records.h"
+#include "tests/unit/store/failure_records.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
       ++number;
       (*store)->put_event(berth::testing::numbered_event(number, 1));
       (*store)->put_load(berth::testing::load_record(std::to_string(number), "m", 1));
+      (*store)->put_failure(berth::testing::full_failure(number, "m"));
       (*store)->put_process({"i" + std::to_string(number % 7), "m", 1, number, "b"});
     }
     // Answered after what was written before it.

@@ -137,9 +137,17 @@ TEST(Provenance, EmptyListsAreKnown) {
   EXPECT_EQ(provenance_from_texts(texts), provenance);
 }
 
+TEST(Provenance, L19_NamesOfFilesNeedNotBeText) {
+  Provenance provenance;
+  provenance.files.emplace().push_back({"/models/\xff|\xc3\xa4\n.gguf", 1, 2, 3});
+  const ProvenanceTexts texts = to_texts(provenance);
+  EXPECT_EQ(texts.at(1), "+|/models/\\xff\\p\\xc3\\xa4\\n.gguf|1|2|3");
+  EXPECT_EQ(provenance_from_texts(texts), provenance);
+}
+
 TEST(Provenance, UnreadableTextCostsItsFieldOnly) {
-  for (const std::string bad : {"b5046", "+b", "+|a|b|c\\", "+|\\x", "+|1|2|3", "+|-1", "+|1 ",
-                                "+|99999999999999999999999", "+|"}) {
+  for (const std::string bad : {"b5046", "+b", "+|a|b|c\\", "+|\\x", "+|\\xg0", "+|\\x+1",
+                                "+|1|2|3", "+|-1", "+|1 ", "+|99999999999999999999999", "+|"}) {
     ProvenanceTexts texts = to_texts(some_provenance());
     texts.at(3) = bad;
     Provenance expected = some_provenance();
