@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "common/text.h"
 #include "worker/grammar/gbnf_model.h"
+#include "worker/grammar/gbnf_reader.h"
 
 namespace berth::worker {
 namespace {
@@ -15,17 +15,9 @@ using Kind = GbnfElement::Kind;
 constexpr std::size_t kTokenBytes = 256;  // of <text>
 constexpr std::uint64_t kLastToken = 0x7FFFFFFF;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || is_digit(c);
-}
-
-class Parser {
+class Parser : private GbnfReader {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : GbnfReader(text) {}
 
   Result<GbnfModel> run();
 
@@ -48,35 +40,14 @@ class Parser {
   Status braces(std::uint32_t index, int depth, Last& last);
   Status repeat(std::uint32_t index, Last& last, std::uint64_t least,
                 std::optional<std::uint64_t> most);
-  Result<std::uint32_t> character();
-  Result<std::uint32_t> escape();
-  Result<std::uint64_t> number();
   Status push(std::uint32_t index, GbnfElement element);
   Status push_class(std::uint32_t index, const CodePointSet& set, Last& last);
-
-  void space(bool newlines);
-  Result<std::string_view> name();  // empty: none is here
   std::uint32_t reference(std::string_view name);
   std::uint32_t made_rule(std::uint32_t owner);
-  [[nodiscard]] char peek(std::size_t ahead = 0) const {
-    return position_ + ahead < text_.size() ? text_[position_ + ahead] : '\0';
-  }
-  [[nodiscard]] bool done() const { return position_ >= text_.size(); }
-  [[nodiscard]] tl::unexpected<Error> error(const std::string& what) const {
-    return gbnf_error(line_, what);
-  }
   [[nodiscard]] tl::unexpected<Error> empty_class() const {
     return error("a character class is empty; nothing can match it");
   }
-  [[nodiscard]] tl::unexpected<Error> expected(const std::string& what) const {
-    if (done()) return error("expected " + what + ", but the grammar ends here");
-    const auto rest = text_.substr(position_, 20);
-    return error("expected " + what + " at " + gbnf_quoted(rest.substr(0, rest.find('\n'))));
-  }
 
-  std::string_view text_;
-  std::size_t position_ = 0;
-  std::size_t line_ = 1;
   std::size_t elements_ = 0;
   GbnfModel model_;
   std::unordered_map<std::string, std::uint32_t> indices_;
@@ -90,36 +61,11 @@ Result<GbnfModel> Parser::run() {
   return std::move(model_);
 }
 
-void Parser::space(bool newlines) {
-  while (!done()) {
-    const char c = peek();
-    if (c == '#') {
-      while (!done() && peek() != '\n' && peek() != '\r') ++position_;
-    } else if (c == ' ' || c == '\t') {
-      ++position_;
-    } else if (newlines && (c == '\n' || c == '\r')) {
-      if (c == '\n') ++line_;
-      ++position_;
-    } else {
-      return;
-    }
-  }
-}
-
-Result<std::string_view> Parser::name() {
-  const auto begin = position_;
-  while (is_name(peek())) ++position_;
-  const auto found = text_.substr(begin, position_ - begin);
-  if (found.size() <= GbnfBounds::kNameBytes) return found;
-  return error("the name of rule " + gbnf_quoted(found) + "… has " + std::to_string(found.size()) +
-               " bytes; at most " + std::to_string(GbnfBounds::kNameBytes) + " are allowed");
-}
-
 std::uint32_t Parser::reference(std::string_view name) {
   const auto next = static_cast<std::uint32_t>(model_.rules.size());
   const auto [entry, is_new] = indices_.emplace(std::string(name), next);
   if (is_new) {
-    model_.rules.push_back(GbnfRule{{}, next, line_, false, false});
+    model_.rules.push_back(GbnfRule{{}, next, line(), false, false});
     model_.names.emplace_back(name);
   }
   return entry->second;
@@ -127,7 +73,7 @@ std::uint32_t Parser::reference(std::string_view name) {
 
 std::uint32_t Parser::made_rule(std::uint32_t owner) {
   const auto index = static_cast<std::uint32_t>(model_.rules.size());
-  model_.rules.push_back(GbnfRule{{}, model_.rules[owner].owner, line_, true, false});
+  model_.rules.push_back(GbnfRule{{}, model_.rules[owner].owner, line(), true, false});
   model_.names.emplace_back();
   return index;
 }
@@ -150,13 +96,13 @@ Status Parser::push(std::uint32_t index, GbnfElement element) {
 }
 
 Status Parser::rule() {
-  const auto at = line_;
+  const auto at = line();
   const auto rule_name = name();
   if (!rule_name) return fail(rule_name.error());
   if (rule_name->empty()) return expected("the name of a rule (letters, digits and `-`)");
   space(false);
-  if (text_.substr(position_, 3) != "::=") return expected("`::=`");
-  position_ += 3;
+  if (rest(3) != "::=") return expected("`::=`");
+  skip(3);
   const auto index = reference(*rule_name);
   GbnfRule& entry = model_.rules[index];
   if (entry.defined) {
@@ -177,7 +123,7 @@ Status Parser::rule() {
 Status Parser::alternatives(std::uint32_t index, int depth) {
   if (auto parsed = sequence(index, depth); !parsed) return parsed;
   while (peek() == '|') {
-    ++position_;
+    skip();
     space(true);
     if (auto pushed = push(index, {Kind::kAlternative, 0}); !pushed) return pushed;
     if (auto parsed = sequence(index, depth); !parsed) return parsed;
@@ -206,7 +152,7 @@ Result<bool> Parser::item(std::uint32_t index, int depth, Last& last) {
     parsed = character_class(index, last);
   } else if (c == '<' || c == '!') {
     parsed = token(index, last);
-  } else if (is_name(c)) {
+  } else if (starts_name()) {
     const auto target = name();
     if (!target) return fail(target.error());
     last = {model_.rules[index].elements.size(), 1, true};
@@ -214,12 +160,12 @@ Result<bool> Parser::item(std::uint32_t index, int depth, Last& last) {
   } else if (c == '(') {
     parsed = group(index, depth, last);
   } else if (c == '.') {
-    ++position_;
+    skip();
     CodePointSet any;
     any.add(0, kLastCodePoint);
     parsed = push_class(index, any, last);
   } else if (c == '*' || c == '+' || c == '?') {
-    ++position_;
+    skip();
     parsed = repeat(index, last, c == '+' ? 1 : 0,
                     c == '?' ? std::optional<std::uint64_t>(1) : std::nullopt);
   } else if (c == '{') {
@@ -232,7 +178,7 @@ Result<bool> Parser::item(std::uint32_t index, int depth, Last& last) {
 }
 
 Status Parser::literal(std::uint32_t index, Last& last) {
-  ++position_;
+  skip();
   const auto begin = model_.rules[index].elements.size();
   while (peek() != '"') {
     if (done() || peek() == '\n')
@@ -241,15 +187,15 @@ Status Parser::literal(std::uint32_t index, Last& last) {
     if (!one) return fail(one.error());
     if (auto pushed = push(index, {Kind::kCharacter, *one}); !pushed) return pushed;
   }
-  ++position_;
+  skip();
   last = {begin, 1, model_.rules[index].elements.size() > begin};
   return {};
 }
 
 Status Parser::character_class(std::uint32_t index, Last& last) {
-  ++position_;
+  skip();
   const bool negated = peek() == '^';
-  if (negated) ++position_;
+  if (negated) skip();
   CodePointSet set;
   bool empty = true;
   while (peek() != ']') {
@@ -258,7 +204,7 @@ Status Parser::character_class(std::uint32_t index, Last& last) {
     if (!first) return fail(first.error());
     auto last_one = *first;
     if (peek() == '-' && peek(1) != ']') {
-      ++position_;
+      skip();
       if (done()) return expected("the end of a range");
       const auto second = character();
       if (!second) return fail(second.error());
@@ -270,7 +216,7 @@ Status Parser::character_class(std::uint32_t index, Last& last) {
     empty = false;
   }
   if (empty) return empty_class();
-  ++position_;
+  skip();
   return push_class(index, negated ? set.complement() : set, last);
 }
 
@@ -284,26 +230,27 @@ Status Parser::push_class(std::uint32_t index, const CodePointSet& set, Last& la
 
 // <[42]> or <text>, after ! for any other token. Which tokens exist is known to the model only.
 Status Parser::token(std::uint32_t index, Last& last) {
-  GbnfToken named{{}, 0, peek() == '!', line_};
-  if (named.any_other) ++position_;
+  GbnfToken named{{}, 0, peek() == '!', line()};
+  if (named.any_other) skip();
   if (peek() != '<') return expected("`<`");
-  const auto begin = position_++;
+  skip();
   if (peek() == '[') {
-    ++position_;
+    skip();
     const auto id = number();
     if (!id) return fail(id.error());
     if (*id > kLastToken) return error("a token number is above " + std::to_string(kLastToken));
-    if (text_.substr(position_, 2) != "]>") return expected("`]>`");
-    position_ += 2;
+    if (rest(2) != "]>") return expected("`]>`");
+    skip(2);
     named.id = static_cast<std::uint32_t>(*id);
   } else {
-    const auto end = text_.substr(position_, kTokenBytes).find_first_of(">\n");
-    if (end == std::string_view::npos || text_[position_ + end] != '>') {
+    const auto begin = rest(kTokenBytes);
+    const auto end = begin.find_first_of(">\n");
+    if (end == std::string_view::npos || begin[end] != '>') {
       return expected("`>` at the end of a token, in the same line and within " +
                       std::to_string(kTokenBytes) + " bytes,");
     }
-    position_ += end + 1;
-    named.text = text_.substr(begin, position_ - begin);
+    skip(end + 1);
+    named.text = "<" + std::string(begin.substr(0, end + 1));
   }
   last = {model_.rules[index].elements.size(), 1, true};
   model_.tokens.push_back(std::move(named));
@@ -315,30 +262,30 @@ Status Parser::group(std::uint32_t index, int depth, Last& last) {
     return error("parentheses are nested deeper than " + std::to_string(GbnfBounds::kGroups) +
                  "; give the inner ones a rule");
   }
-  const auto opened = line_;
-  ++position_;
+  const auto opened = line();
+  skip();
   space(true);
   const auto before = model_.rules.size();
   const auto sub = made_rule(index);
   if (auto parsed = alternatives(sub, depth + 1); !parsed) return parsed;
   if (peek() != ')') return expected("`)` for the `(` of line " + std::to_string(opened));
-  ++position_;
+  skip();
   last = {model_.rules[index].elements.size(), model_.rules.size() - before, true};
   return push(index, {Kind::kReference, sub});
 }
 
 Status Parser::braces(std::uint32_t index, int depth, Last& last) {
-  ++position_;
+  skip();
   space(depth > 0);
   const auto least = number();
   if (!least) return fail(least.error());
   std::optional<std::uint64_t> most = *least;
   space(depth > 0);
   if (peek() == ',') {
-    ++position_;
+    skip();
     space(depth > 0);
     most.reset();
-    if (is_digit(peek())) {
+    if (starts_number()) {
       const auto last_count = number();
       if (!last_count) return fail(last_count.error());
       most = *last_count;
@@ -346,7 +293,7 @@ Status Parser::braces(std::uint32_t index, int depth, Last& last) {
     }
   }
   if (peek() != '}') return expected("`}`");
-  ++position_;
+  skip();
   return repeat(index, last, *least, most);
 }
 
@@ -394,69 +341,6 @@ Status Parser::repeat(std::uint32_t index, Last& last, std::uint64_t least,
     return {};
   }
   return push(index, {Kind::kReference, next});
-}
-
-Result<std::uint64_t> Parser::number() {
-  if (!is_digit(peek())) return expected("a number");
-  const auto begin = position_;
-  while (is_digit(peek())) ++position_;
-  std::uint64_t value = 0;
-  const auto [end, failure] =
-      std::from_chars(text_.data() + begin, text_.data() + position_, value);
-  if (failure != std::errc()) {
-    return error("number " + gbnf_quoted(text_.substr(begin, position_ - begin)) + " is too large");
-  }
-  return value;
-}
-
-// The text is well-formed UTF-8.
-Result<std::uint32_t> Parser::character() {
-  if (peek() == '\\') return escape();
-  auto rest = text_.substr(position_);
-  const auto value = take_code_point(rest);
-  position_ = text_.size() - rest.size();
-  return value;
-}
-
-Result<std::uint32_t> Parser::escape() {
-  const char kind = peek(1);
-  std::size_t digits = 0;
-  switch (kind) {
-    case 't':
-    case 'r':
-    case 'n':
-    case '\\':
-    case '"':
-    case '[':
-    case ']':
-    case '-':
-      position_ += 2;
-      return kind == 't'   ? '\t'
-             : kind == 'r' ? '\r'
-             : kind == 'n' ? '\n'
-                           : static_cast<unsigned char>(kind);
-    case 'x':
-      digits = 2;
-      break;
-    case 'u':
-      digits = 4;
-      break;
-    case 'U':
-      digits = 8;
-      break;
-    default:
-      return expected(
-          "an escape that GBNF has (\\n \\r \\t \\\\ \\\" \\[ \\] \\- \\xHH \\uHHHH \\UHHHHHHHH)");
-  }
-  const auto hex = text_.substr(position_ + 2, digits);
-  std::uint32_t value = 0;
-  const auto [end, failure] = std::from_chars(hex.data(), hex.data() + hex.size(), value, 16);
-  if (failure != std::errc() || hex.size() != digits || end != hex.data() + digits) {
-    return expected(std::to_string(digits) + " hexadecimal digits after `\\" + kind + "`");
-  }
-  if (value > kLastCodePoint) return error("an escape is above \\U0010FFFF");
-  position_ += 2 + digits;
-  return value;
 }
 
 }  // namespace
