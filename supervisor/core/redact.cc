@@ -4,13 +4,14 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/text.h"
+#include "supervisor/core/log/ascii.h"
+#include "supervisor/core/log/quotes.h"
 
 namespace berth::core {
 namespace {
@@ -44,26 +45,37 @@ bool path_shaped(std::string_view token) {
   return token.find_first_of("/\\") != token.npos;
 }
 
-bool ends_in_model_extension(std::string_view token) {
-  while (!token.empty() && std::ispunct(static_cast<unsigned char>(token.back())) != 0) {
-    token.remove_suffix(1);
+// Without the punctuation at its end, also the typographic one.
+std::string_view without_punctuation(std::string_view token) {
+  constexpr std::array<std::string_view, 6> kTypographic = {"\u2018", "\u2019", "\u201C",
+                                                            "\u201D", "\u00BB", "\u2026"};
+  while (!token.empty()) {
+    std::size_t length = 0;
+    if (std::ispunct(static_cast<unsigned char>(token.back())) != 0) length = 1;
+    for (const std::string_view mark : kTypographic) {
+      if (token.ends_with(mark)) length = mark.size();
+    }
+    if (length == 0) break;
+    token.remove_suffix(length);
   }
-  const std::size_t dot = token.rfind('.');
-  if (dot == std::string_view::npos) return false;
-  std::string extension(token.substr(dot + 1));
-  std::ranges::transform(extension, extension.begin(), [](unsigned char letter) {
-    return static_cast<char>(std::tolower(letter));
-  });
-  return std::ranges::find(kModelExtensions, extension) != kModelExtensions.end();
+  return token;
 }
 
-// The quote that the token opens before its path begins and does not close itself.
-std::optional<char> open_quote(std::string_view token) {
-  const std::size_t path = token.find_first_of("/\\");
-  const std::size_t quote = token.find_first_of("\"'`");
-  if (quote == std::string_view::npos || quote > path) return std::nullopt;
-  if (token.find(token[quote], quote + 1) != std::string_view::npos) return std::nullopt;
-  return token[quote];
+bool ends_in_model_extension(std::string_view token) {
+  token = without_punctuation(token);
+  const std::size_t dot = token.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view extension = token.substr(dot + 1);
+  return std::ranges::any_of(kModelExtensions, [extension](std::string_view known) {
+    return equal_ignoring_case(extension, known);
+  });
+}
+
+// What closes the quotation that the token opens before its path begins and does not close itself.
+std::optional<std::string_view> open_quote(std::string_view token) {
+  const auto quote = first_opening_quote(token, token.find_first_of("/\\"));
+  if (!quote || closes_quote(token.substr(quote->end), quote->close)) return std::nullopt;
+  return quote->close;
 }
 
 }  // namespace
@@ -90,16 +102,12 @@ std::string carried_text(std::string_view raw, std::size_t limit) {
     }
   }
   if (first) {
-    const std::optional<char> quote = open_quote(text_of(tokens[*first]));
-    if (quote) {
-      bool closed = false;
-      for (std::size_t i = *first + 1; i <= last && !closed; ++i) {
-        closed = text_of(tokens[i]).find(*quote) != std::string_view::npos;
-      }
-      for (std::size_t i = last + 1; i < tokens.size() && !closed; ++i) {
-        if (text_of(tokens[i]).find(*quote) == std::string_view::npos) continue;
-        closed = true;
-        last = i;
+    if (const auto close = open_quote(text_of(tokens[*first]))) {
+      const auto closing =
+          std::find_if(tokens.begin() + static_cast<std::ptrdiff_t>(*first) + 1, tokens.end(),
+                       [&](const Token& token) { return closes_quote(text_of(token), *close); });
+      if (closing != tokens.end()) {
+        last = std::max(last, static_cast<std::size_t>(closing - tokens.begin()));
       }
     }
     line = line.substr(0, tokens[*first].begin) + "<path>" + line.substr(tokens[last].end);

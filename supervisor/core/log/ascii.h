@@ -1,0 +1,39 @@
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+namespace berth::core {
+
+// ASCII only, whatever the locale.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+constexpr bool is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+constexpr char to_lower(char c) {
+  return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
+}
+constexpr bool is_letter(char c) {
+  return to_lower(c) >= 'a' && to_lower(c) <= 'z';
+}
+constexpr bool is_word_character(char c) {
+  return is_letter(c) || is_digit(c) || c == '_';
+}
+
+// `lowered` is in lower case.
+inline bool equal_ignoring_case(std::string_view text, std::string_view lowered) {
+  return std::ranges::equal(text, lowered, [](char a, char b) { return to_lower(a) == b; });
+}
+inline bool contains_ignoring_case(std::string_view text, std::string_view lowered) {
+  return !std::ranges::search(text, lowered, [](char a, char b) {
+            return to_lower(a) == b;
+          }).empty();
+}
+
+inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace berth::core
