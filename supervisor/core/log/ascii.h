@@ -36,4 +36,15 @@ inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+constexpr bool begins_with_any_of(std::string_view text, std::string_view characters) {
+  return !text.empty() && characters.find(text.front()) != std::string_view::npos;
+}
+
+// Drops `prefix` from the front of `text`, if it is there.
+constexpr bool drop(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
 }  // namespace berth::core

@@ -50,7 +50,9 @@ bool is_zone(std::string_view word) {
 }
 
 std::string_view first_word(std::string_view text) {
-  return text.substr(0, std::min(text.find_first_of(" \t"), text.size()));
+  std::size_t end = 0;
+  while (end < text.size() && !is_blank(text[end])) ++end;
+  return text.substr(0, end);
 }
 
 std::string_view behind_word(std::string_view text, std::string_view word) {

@@ -12,13 +12,6 @@
 namespace berth::core {
 namespace {
 
-// Drops `prefix` from the front of `text`, if it is there.
-bool drop(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
-  text.remove_prefix(prefix.size());
-  return true;
-}
-
 // Drops digits; false where there are none.
 bool drop_digits(std::string_view& text) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
@@ -65,8 +58,7 @@ bool is_glibc_assertion(std::string_view message) {
 
 // The heap's and the stack's guards print one of these and abort.
 bool is_glibc_abort(std::string_view message) {
-  constexpr std::string_view kFirstLetters = "fmrtdcbFI*";
-  if (kFirstLetters.find(message.front()) == std::string_view::npos) return false;
+  if (!begins_with_any_of(message, "fmrtdcbFI*")) return false;
   constexpr std::array<std::string_view, 14> kBegins = {
       "free(): ",
       "malloc(): ",
@@ -93,6 +85,7 @@ bool is_glibc_abort(std::string_view message) {
 
 // "==PID==ERROR: AddressSanitizer: …". Warnings and what UBSan only reports have other forms.
 bool is_sanitizer_error(std::string_view message) {
+  if (!begins_with_any_of(message, "=EF")) return false;
   if (drop(message, "==") && !(drop_digits(message) && drop(message, "=="))) return false;
   if (!drop(message, "ERROR: ") && !drop(message, "FATAL: ")) return false;
   const std::size_t name = std::min(message.find_first_of(": "), message.size());
@@ -157,25 +150,13 @@ bool is_linker_error(std::string_view message) {
 }  // namespace
 
 bool is_abort(std::string_view message) {
-  switch (message.front()) {
-    case 'S':
-    case 'A':
-    case 'B':
-    case 'I':
-    case 'T':
-      if (is_bare_signal(message)) return true;
-      break;
-    case 'F':
-      if (message.starts_with("Fatal Python error: ") || is_bare_signal(message)) return true;
-      break;
-    default:
-      break;
-  }
+  if (begins_with_any_of(message, "SABITF") && is_bare_signal(message)) return true;
   if (is_glibc_abort(message) || is_sanitizer_error(message)) return true;
-  // All others hold a colon, except an assertion of ggml without its place.
-  if (contains(message, "GGML_ASSERT") && is_ggml_assertion(message)) return true;
-  if (message.find(':') == std::string_view::npos) return false;
-  return is_linker_error(message) || is_signal_in_script(message) || is_glibc_assertion(message);
+  if (message.starts_with("GGML_ASSERT")) return is_ggml_assertion(message);
+  // All others hold a colon.
+  if (!contains(message, ":")) return false;
+  return message.starts_with("Fatal Python error: ") || is_ggml_assertion(message) ||
+         is_linker_error(message) || is_signal_in_script(message) || is_glibc_assertion(message);
 }
 
 }  // namespace berth::core

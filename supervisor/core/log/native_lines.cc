@@ -1,12 +1,15 @@
 #include "supervisor/core/log/native_lines.h"
 
+#include <cstddef>
+
 #include "supervisor/core/log/ascii.h"
 #include "supervisor/core/log/native_message.h"
 
 namespace berth::core {
 
 std::optional<NativeLine> match_native_line(std::string_view message) {
-  if (message.empty()) return std::nullopt;
+  constexpr std::size_t kShortest = std::string_view("Aborted").size();
+  if (message.size() < kShortest) return std::nullopt;
   if (is_abort(message)) return NativeLine{FailureClass::kCrash, false};
   const NativeMessage split = split_native_message(message);
   if (const auto runtime = class_of_runtime_error(split, message)) {

@@ -24,13 +24,6 @@ bool is_function(std::string_view name) {
   return contains(name, "_") || std::ranges::find(kPlainFunctions, name) != kPlainFunctions.end();
 }
 
-// Drops `prefix` from the front of `text`, if it is there.
-bool drop(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
-  text.remove_prefix(prefix.size());
-  return true;
-}
-
 bool names_socket(std::string_view text) {
   if (contains_ignoring_case(text, "address") || contains_ignoring_case(text, "socket") ||
       contains_ignoring_case(text, "already in use")) {
@@ -88,31 +81,40 @@ NativeMessage split_native_message(std::string_view message) {
   return {function, without_leading_blanks(rest.substr(blank))};
 }
 
-bool is_failed_allocation(const NativeMessage& message) {
+namespace {
+
+// The begin of a failed allocation, whatever stands behind it.
+bool tells_of_failed_allocation(const NativeMessage& message) {
   std::string_view text = message.text;
-  // These have a fallback.
-  if (contains(text, "pinned") || contains(text, "mlock") || contains(text, "async upload") ||
-      contains_ignoring_case(text, "retrying")) {
-    return false;
+  if (message.function == "ggml_vulkan") {
+    if (text.starts_with("Device memory allocation of size") ||
+        text.starts_with("Memory allocation of size") || contains(text, "ErrorOutOfDeviceMemory") ||
+        contains(text, "ErrorOutOfHostMemory")) {
+      return true;
+    }
   }
   drop(text, "error: ");
   drop(text, "failed to initialize the context: ");
-  drop(text, "failed to initialize context: ");
   if (drop(text, "failed to allocate ") || drop(text, "Failed to allocate ") ||
       drop(text, "unable to allocate ")) {
     return begins_with_buffer(text) || begins_with_size(text);
   }
   if (text.starts_with("insufficient memory")) return true;
-  if (message.function == "ggml_vulkan") {
-    return text.starts_with("Device memory allocation of size") ||
-           text.starts_with("Memory allocation of size") ||
-           contains(text, "ErrorOutOfDeviceMemory") || contains(text, "ErrorOutOfHostMemory");
-  }
   if (text.starts_with("allocating ")) return contains(text, "Malloc failed");
-  // cudaMalloc, hipMalloc, musaMalloc, and those of SYCL and CANN
-  const std::string_view word = text.substr(0, std::min(text.find(' '), text.size()));
-  if (word.ends_with("Malloc")) return text.substr(word.size()).starts_with(" failed");
-  return text.starts_with("can't allocate ") && contains(text, "memory on device");
+  if (text.starts_with("can't allocate ")) return contains(text, "memory on device");
+  // cudaMalloc, hipMalloc, musaMalloc
+  const std::string_view word = text.substr(0, text.find(' '));
+  return word.ends_with("Malloc") && text.substr(word.size()).starts_with(" failed");
+}
+
+}  // namespace
+
+bool is_failed_allocation(const NativeMessage& message) {
+  if (!tells_of_failed_allocation(message)) return false;
+  // Pinned memory, locked memory and the buffers of asynchronous uploads have a fallback.
+  const std::string_view text = message.text;
+  return !contains(text, "pinned") && !contains(text, "mlock") && !contains(text, "async upload") &&
+         !contains_ignoring_case(text, "retrying");
 }
 
 std::optional<FailureClass> class_of_runtime_error(const NativeMessage& message,
@@ -125,6 +127,7 @@ std::optional<FailureClass> class_of_runtime_error(const NativeMessage& message,
     return memory ? FailureClass::kResource : FailureClass::kCrash;
   }
   std::string_view text = message.text;
+  if (!begins_with_any_of(text, "CRHM")) return std::nullopt;
   constexpr std::array<std::string_view, 4> kDevices = {"CUDA", "ROCm", "HIP", "MUSA"};
   if (!std::ranges::any_of(kDevices, [&text](std::string_view name) { return drop(text, name); })) {
     return std::nullopt;
@@ -140,38 +143,31 @@ std::optional<FailureClass> class_of_runtime_error(const NativeMessage& message,
   return text.ends_with(": out of memory") ? FailureClass::kResource : FailureClass::kCrash;
 }
 
-bool is_failed_bind(const NativeMessage& message) {
-  std::string_view text = message.text;
-  // It goes on with another port, or later.
-  if (contains_ignoring_case(text, "trying")) return false;
-  constexpr std::array<std::string_view, 3> kWhole = {"Address already in use",
-                                                      "address already in use",
-                                                      "error while attempting to bind on address"};
-  if (std::ranges::any_of(kWhole,
-                          [text](std::string_view begin) { return text.starts_with(begin); })) {
+namespace {
+
+bool tells_of_failed_bind(std::string_view text) {
+  if (!begins_with_any_of(text, "AaeCcUuFfb")) return false;
+  constexpr std::string_view kAttempt = "error while attempting to bind on address";
+  if (text.substr(1).starts_with("ddress already in use") || text.starts_with(kAttempt)) {
     return true;
   }
-  constexpr std::array<std::string_view, 13> kBegins = {"couldn't bind",
-                                                        "Couldn't bind",
-                                                        "could not bind",
-                                                        "Could not bind",
-                                                        "cannot bind",
-                                                        "Cannot bind",
-                                                        "can't bind",
-                                                        "Can't bind",
-                                                        "unable to bind",
-                                                        "Unable to bind",
-                                                        "failed to bind",
-                                                        "Failed to bind",
-                                                        "bind"};
-  for (const std::string_view begin : kBegins) {
-    if (!drop(text, begin)) continue;
-    if (begin != "bind") return names_socket(text);
-    drop(text, "()");
-    const bool failed = drop(text, ": ") || drop(text, " failed");
-    return failed && names_socket(text);
-  }
-  return false;
+  constexpr std::array<std::string_view, 6> kBegins = {
+      "ouldn't bind", "ould not bind", "annot bind", "an't bind", "nable to bind", "ailed to bind"};
+  const bool begins =
+      std::ranges::any_of(kBegins, [behind_first = text.substr(1)](std::string_view begin) {
+        return behind_first.starts_with(begin);
+      });
+  if (begins) return names_socket(text);
+  if (!drop(text, "bind")) return false;
+  drop(text, "()");
+  return (drop(text, ": ") || drop(text, " failed")) && names_socket(text);
+}
+
+}  // namespace
+
+bool is_failed_bind(const NativeMessage& message) {
+  // One that tries again goes on with another port, or later.
+  return tells_of_failed_bind(message.text) && !contains_ignoring_case(message.text, "trying");
 }
 
 }  // namespace berth::core
