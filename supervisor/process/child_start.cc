@@ -162,18 +162,6 @@ std::string describe(const ChildPlan& plan, const Report& report) {
   return text + ": " + errno_text(report.error);
 }
 
-// Kills and reaps a child that never became the program. A process that cannot be killed at once
-// (it hangs in a file system) is left to the subreaper.
-void discard(const StartedChild& child) {
-  ::kill(child.pid, SIGKILL);
-  pollfd ended{child.pidfd.get(), POLLIN, 0};
-  constexpr int kMostMs = 1000;
-  while (::poll(&ended, 1, kMostMs) < 0 && errno == EINTR) {
-  }
-  siginfo_t info{};
-  ::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED | WNOHANG);
-}
-
 struct Waited {
   bool executed = false;
   std::optional<Report> report;
@@ -226,12 +214,22 @@ Result<StartedChild> start_child(const ChildPlan& plan, std::chrono::millisecond
   report_child.reset();
   const Waited waited = wait_for_exec(report_read.get(), exec_wait);
   if (waited.executed) return child;
-  discard(child);
+  discard_child(child);
   if (!waited.report) {
     return fail(Reason::kLoadFailed, "execve " + std::string(plan.program) + ": not done within " +
                                          std::to_string(exec_wait.count()) + " ms");
   }
   return fail(Reason::kLoadFailed, describe(plan, *waited.report));
+}
+
+void discard_child(const StartedChild& child) {
+  ::kill(child.pid, SIGKILL);
+  pollfd ended{child.pidfd.get(), POLLIN, 0};
+  constexpr int kMostMs = 1000;
+  while (::poll(&ended, 1, kMostMs) < 0 && errno == EINTR) {
+  }
+  siginfo_t info{};
+  ::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED | WNOHANG);
 }
 
 }  // namespace berth::process

@@ -38,4 +38,8 @@ struct StartedChild {
 // what it worked on ("execve /x/y: No such file or directory"); then no process is left.
 Result<StartedChild> start_child(const ChildPlan& plan, std::chrono::milliseconds exec_wait);
 
+// Kills (SIGKILL) and reaps a child that is not wanted after all, within a second. One that cannot
+// be killed at once (it hangs in a file system) is left to the subreaper.
+void discard_child(const StartedChild& child);
+
 }  // namespace berth::process

@@ -23,7 +23,15 @@ struct LaunchSpec {
   std::vector<std::string> environment;  // "NAME=value", the whole environment
   std::string directory;                 // working directory; empty: "/"
   UniqueFd output;                       // becomes fds 1 and 2; invalid: /dev/null
-  int oom_score_adj = 0;                 // -1000 to 1000
+  // Absolute path of berth-shim: the program runs below it (L4), and is not trusted to end by
+  // itself. Empty: the program is the child. Below the shim it has a process group of its own,
+  // stdin is /dev/null, and fd 3 is the shim's, which says "listening" when the program runs.
+  std::string shim;
+  // Closed just before the program is executed: a bound socket that keeps its port until then.
+  UniqueFd reservation;
+  // Told the child's pid within launch(), once the program runs. May be empty.
+  std::function<void(pid_t pid)> started;
+  int oom_score_adj = 0;  // -1000 to 1000
   int nice = 0;
 };
 
@@ -56,7 +64,8 @@ class ChildProcess {
   // the process for good.
   [[nodiscard]] virtual std::uint64_t start_ticks() const = 0;
 
-  // Sends a signal to the whole process group. Nothing happens once the process is reaped.
+  // Sends a signal to the whole process group. Nothing happens once the process is reaped. Below a
+  // shim SIGKILL goes to every descendant, whatever its group, and the process ends after them.
   virtual void signal_group(int signal) = 0;
   // Ends the child's stdin.
   virtual void close_stdin() = 0;

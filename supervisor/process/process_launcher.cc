@@ -1,6 +1,7 @@
 #include "supervisor/process/process_launcher.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,7 +9,9 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,6 +21,7 @@
 
 #include "supervisor/process/child_start.h"
 #include "supervisor/process/proc.h"
+#include "supervisor/process/shim/report.h"
 #include "supervisor/process/system_error.h"
 
 namespace berth::process {
@@ -74,13 +78,16 @@ class Watch : public std::enable_shared_from_this<Watch> {
     StartedChild child;
     UniqueFd stdin_write;
     UniqueFd notify_read;
+    bool below_shim = false;
   };
 
   Watch(boost::asio::io_context& io, Parts parts, ChildObserver& observer, Living living)
       : pid_(parts.child.pid),
         pidfd_(io, parts.child.pidfd.release()),
         notify_(io, parts.notify_read.release()),
+        shim_wait_(io),
         stdin_(std::move(parts.stdin_write)),
+        below_shim_(parts.below_shim),
         observer_(&observer),
         living_(std::move(living)) {
     living_->insert(pid_);
@@ -93,16 +100,33 @@ class Watch : public std::enable_shared_from_this<Watch> {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   void close_stdin() { stdin_.reset(); }
-  void signal_group(int signal) const {
+  void signal_group(int signal) {
     // Until it is reaped the number belongs to this process, even when it has ended.
-    if (!reaped_) ::kill(-pid_, signal);
+    if (reaped_) return;
+    if (signal == SIGKILL && below_shim_) return kill_by_shim();
+    ::kill(-pid_, signal);
   }
   void abandon() {
     observer_ = nullptr;
+    // At the program's end nobody could kill what a shim that is killed leaves behind.
+    if (below_shim_) return close_stdin();
     signal_group(SIGKILL);
   }
 
  private:
+  // The shim knows all descendants and ends after them, so that its exit proves that all are gone.
+  // One that cannot (it was stopped) is killed itself: then its program goes with it by the death
+  // signal, and what else there is comes to the subreaper.
+  void kill_by_shim() {
+    if (std::exchange(shim_told_, true)) return;
+    close_stdin();
+    constexpr std::chrono::seconds kShimWait{1};
+    shim_wait_.expires_after(kShimWait);
+    shim_wait_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+      if (!error && !self->reaped_) ::kill(-self->pid_, SIGKILL);
+    });
+  }
+
   void wait_for_exit() {
     pidfd_.async_wait(stream_descriptor::wait_read,
                       [self = shared_from_this()](const boost::system::error_code& error) {
@@ -152,6 +176,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
       }
     }
     reaped_ = true;
+    shim_wait_.cancel();
     living_->erase(pid_);
     boost::system::error_code ignored;
     pidfd_.close(ignored);
@@ -168,7 +193,10 @@ class Watch : public std::enable_shared_from_this<Watch> {
   pid_t pid_;
   stream_descriptor pidfd_;
   stream_descriptor notify_;
+  boost::asio::steady_timer shim_wait_;
   UniqueFd stdin_;
+  const bool below_shim_;
+  bool shim_told_ = false;
   ChildObserver* observer_;  // null once told, or abandoned
   Living living_;
   NotifyLines lines_;
@@ -223,6 +251,36 @@ std::vector<char*> c_strings(std::vector<std::string>& strings) {
   return pointers;
 }
 
+// Reads the first line that the shim writes, and nothing behind it. Returns whether its program
+// runs.
+Status await_shim(int notify_fd, const std::string& program, std::chrono::milliseconds exec_wait) {
+  const auto deadline = std::chrono::steady_clock::now() + exec_wait;
+  const auto failed = [&](const std::string& why) {
+    return fail(Reason::kLoadFailed, "execve " + program + ": " + why);
+  };
+  constexpr std::size_t kLongest = 64;
+  std::string line;
+  while (line.size() < kLongest) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) break;
+    pollfd readable{notify_fd, POLLIN, 0};
+    if (::poll(&readable, 1, static_cast<int>(left.count())) <= 0) continue;
+    char next = 0;
+    const ssize_t got = ::read(notify_fd, &next, 1);
+    if (got == 0) return failed("berth-shim ended without a word");
+    if (got < 0) continue;
+    if (next != '\n') {
+      line += next;
+      continue;
+    }
+    if (line == shim::kStarted) return {};
+    if (const auto error = shim::error_of(line)) return failed(errno_text(*error));
+    break;
+  }
+  return failed("not done within " + std::to_string(exec_wait.count()) + " ms");
+}
+
 }  // namespace
 
 RealLauncher::RealLauncher(boost::asio::io_context& io, LauncherOptions options)
@@ -254,6 +312,12 @@ Result<std::unique_ptr<ChildProcess>> RealLauncher::launch(LaunchSpec spec,
   const auto child_notify = lifted(std::move(notify_pipe->write));
   if (!child_notify) return fail(child_notify.error());
 
+  const bool below_shim = !spec.shim.empty();
+  const std::string program = spec.program;
+  if (below_shim) {
+    spec.argv.insert(spec.argv.begin(), {spec.shim, "--", spec.program});
+    spec.program = spec.shim;
+  }
   const std::vector<char*> argv = c_strings(spec.argv);
   const std::vector<char*> environment = c_strings(spec.environment);
   ChildPlan plan;
@@ -267,14 +331,27 @@ Result<std::unique_ptr<ChildProcess>> RealLauncher::launch(LaunchSpec spec,
   plan.oom_score_adj = spec.oom_score_adj;
   plan.nice = spec.nice;
   plan.use_clone3 = options_.use_clone3;
+  spec.reservation.reset();
   auto child = start_child(plan, options_.exec_wait);
   if (!child) return fail(std::move(child).error());
+  if (below_shim) {
+    if (auto runs = await_shim(notify_pipe->read.get(), program, options_.exec_wait); !runs) {
+      // It ends by itself, with all that it started.
+      stdin_pipe->write.reset();
+      pollfd ended{child->pidfd.get(), POLLIN, 0};
+      constexpr int kMostMs = 1000;
+      ::poll(&ended, 1, kMostMs);
+      discard_child(*child);
+      return fail(std::move(runs).error());
+    }
+  }
+  if (spec.started) spec.started(child->pid);
 
   const auto stat = read_stat(child->pid);
-  auto watch = std::make_shared<Watch>(
-      io_,
-      Watch::Parts{std::move(*child), std::move(stdin_pipe->write), std::move(notify_pipe->read)},
-      observer, living_);
+  auto watch = std::make_shared<Watch>(io_,
+                                       Watch::Parts{std::move(*child), std::move(stdin_pipe->write),
+                                                    std::move(notify_pipe->read), below_shim},
+                                       observer, living_);
   watch->start();
   return std::make_unique<RealChild>(std::move(watch), stat ? stat->start_ticks : 0);
 }

@@ -1,5 +1,7 @@
 // A supervisor in small for T64: starts a process that ignores SIGTERM and would live for an hour,
-// says its pid, and waits to be killed.
+// says its pid, and waits to be killed. With arguments (SHIM SCRIPT OUTPUT) it starts that script
+// below berth-shim.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -17,7 +19,7 @@ struct Ignore : berth::process::ChildObserver {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   boost::asio::io_context io;
   berth::process::RealLauncher launcher(io);
   Ignore observer;
@@ -25,6 +27,12 @@ int main() {
   spec.program = "/bin/sh";
   spec.argv = {"sh", "-c", "trap '' TERM HUP; while :; do sleep 1; done"};
   spec.environment = {"PATH=/usr/bin:/bin"};
+  constexpr int kWithShim = 4;
+  if (argc == kWithShim) {
+    spec.shim = argv[1];
+    spec.argv.back() = argv[2];
+    spec.output.reset(::open(argv[3], O_WRONLY | O_APPEND | O_CLOEXEC));
+  }
   const auto child = launcher.launch(std::move(spec), observer);
   if (!child) {
     std::cerr << child.error().message << "\n";
