@@ -26,6 +26,7 @@ struct Parsed {
   UnloadOptions unload;
   LogsOptions logs;
   EventsOptions events;
+  ClassifyLogOptions classify_log;
   ConfigCheckOptions config_check;
   ConfigShowOptions config_show;
   std::string shell;
@@ -211,6 +212,27 @@ void CommandLine::add_watching() {
       ->type_name("TIME");
   events->add_option("--prefix", parsed_.events.prefix, "Only events whose name begins so")
       ->type_name("TEXT");
+  CLI::App* classify = add(
+      app_, "classify-log", "Say what a log tells of a load that failed; needs no daemon",
+      "Reads the log of a program that was to serve a model, as the daemon reads it while the "
+      "model "
+      "loads, and prints the first line that says that the load cannot succeed: its class "
+      "(permanent, resource or crash), the Python exception, the reason as it is passed on (no "
+      "path, at most 300 bytes) and the line's number. 'no verdict' is an answer, too: both end "
+      "with 0.\n\n"
+      "  berth classify-log worker.log\n"
+      "  berth logs demo --lines 0 | berth classify-log\n"
+      "  berth classify-log worker.log --fatal RuntimeError --fatal pkg.LoadError",
+      [this](Context& context) { return run_classify_log(context, parsed_.classify_log); }, false);
+  classify->add_option("FILE", parsed_.classify_log.file,
+                       "The log (default, and with -: the standard input)");
+  classify
+      ->add_option("--fatal", parsed_.classify_log.fatal,
+                   "A Python exception that is fatal, by its whole printed name; may be given more "
+                   "than once (default: ValueError, ModuleNotFoundError, ImportError)")
+      ->type_name("NAME")
+      ->expected(1, 64)
+      ->allow_extra_args(false);
 }
 
 void CommandLine::add_config() {

@@ -61,6 +61,11 @@ struct EventsOptions {
   std::string prefix;
 };
 
+struct ClassifyLogOptions {
+  std::string file;                // empty or "-": the standard input
+  std::vector<std::string> fatal;  // names of exceptions; empty: the default ones
+};
+
 struct ConfigCheckOptions {
   std::string file;  // empty: the configured one
 };

@@ -15,6 +15,7 @@ ExitCode run_load(Context& context, const LoadOptions& options);
 ExitCode run_unload(Context& context, const UnloadOptions& options);
 ExitCode run_logs(Context& context, const LogsOptions& options);
 ExitCode run_events(Context& context, const EventsOptions& options);
+ExitCode run_classify_log(Context& context, const ClassifyLogOptions& options);
 ExitCode run_complete(Context& context, const CompleteOptions& options);
 ExitCode run_config_check(Context& context, const ConfigCheckOptions& options);
 ExitCode run_config_show(Context& context, const ConfigShowOptions& options);

@@ -20,8 +20,8 @@ using test::TemporaryDirectory;
 using test::TestProgram;
 
 const std::vector<std::string> kVerbs = {
-    "chat",   "complete",     "models",      "ps",     "load",    "unload",    "logs",
-    "events", "config check", "config show", "doctor", "version", "completion"};
+    "chat",   "complete",     "models",       "ps",          "load",   "unload",  "logs",
+    "events", "classify-log", "config check", "config show", "doctor", "version", "completion"};
 
 TEST(CommandLine, HasTheVerbsOfTheContract) {
   std::vector<std::string> names;
@@ -176,7 +176,9 @@ TEST(Manual, PageHasEveryVerbAndOption) {
   const std::string& page = program.out.text;
   EXPECT_EQ(page.substr(0, 15), ".TH \"BERTH\" 1 \"");
   for (const std::string& verb : kVerbs) {
-    EXPECT_NE(page.find(".SS \"berth " + verb + "\""), std::string::npos) << verb;
+    std::string name = verb;
+    if (const std::size_t dash = name.find('-'); dash != std::string::npos) name.insert(dash, "\\");
+    EXPECT_NE(page.find(".SS \"berth " + name + "\""), std::string::npos) << verb;
   }
   for (const char* part : {"\\-\\-endpoint", "\\-\\-max\\-tokens", "EXIT STATUS", "ENVIRONMENT",
                            "BERTH_ENDPOINT", "SEE ALSO"}) {
@@ -227,7 +229,8 @@ TEST(Completion, BashCompletesVerbsOptionsModelsAndChoices) {
   TestProgram program;
   ASSERT_EQ(program.run({"completion", "bash"}), ExitCode::kOk);
   const std::string script = program.out.text;
-  EXPECT_EQ(bash_completes(script, {"berth", "c"}), "chat complete config completion\n");
+  EXPECT_EQ(bash_completes(script, {"berth", "c"}),
+            "chat complete classify-log config completion\n");
   EXPECT_EQ(bash_completes(script, {"berth", "config", ""}), "check show\n");
   EXPECT_EQ(bash_completes(script, {"berth", "chat", "de"}), "demo demo-2\n");
   EXPECT_EQ(bash_completes(script, {"berth", "chat", "--seed", "3", "o"}), "other\n");
