@@ -31,7 +31,8 @@ bool is_level(std::string_view word) {
 // 2026-11-29, 10:01:40,123, 10:45:47-565763, 2026-11-29T10:01:40.5+01:00, 0.00.147.118, 12.5s
 bool is_time(std::string_view word) {
   if (word.ends_with(':') || word.ends_with(',')) word.remove_suffix(1);
-  if (word.ends_with('Z') || word.ends_with('s')) word.remove_suffix(1);
+  if (word.ends_with("ms")) word.remove_suffix(1);
+  if (word.ends_with('Z') || word.ends_with('s') || word.ends_with('m')) word.remove_suffix(1);
   if (word.size() < 3 || !is_digit(word.front()) || !is_digit(word.back())) return false;
   constexpr std::string_view kSeparators = "-:.,/+T";
   bool separated = false;

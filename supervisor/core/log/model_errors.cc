@@ -65,11 +65,11 @@ constexpr std::array<std::string_view, 24> kMachine = {
     "failed to load GGUF split",
 };
 
-constexpr std::array<std::string_view, 44> kFileFaults = {
+constexpr std::array<std::string_view, 46> kFileFaults = {
     // what it is
     "unknown model architecture",
     "unknown architecture",
-    "unsupported model architecture",
+    "unsupported model",
     "unknown pre-tokenizer",
     "unknown tokenizer",
     "unsupported tokenizer",
@@ -82,10 +82,12 @@ constexpr std::array<std::string_view, 44> kFileFaults = {
     "(magic, version)",
     "not a GGUF",
     "not GGUF",
+    "valid GGUF",
     "bad GGUF version",
     "unsupported GGUF version",
     "GGUF file version",
     "GGUFv1",
+    "no longer supported",
     "unsupported version",
     "unsupported format version",
     "unsupported file version",
@@ -151,6 +153,12 @@ bool is_gguf_fault(std::string_view text) {
          (contains(text, "has offset") || contains(text, "of type"));
 }
 
+// The functions that read the tensors throw what they find; some versions print it, too.
+bool reads_tensors(std::string_view function) {
+  return function == "create_tensor" || function == "check_tensor_dims" ||
+         function == "done_getting_tensors";
+}
+
 // "invalid model file 'x' (bad magic)", "tensor 'x' has wrong size in model file"
 bool is_old_model_fault(std::string_view text) {
   if (text.starts_with("invalid model file")) return names_file_fault(text);
@@ -169,6 +177,8 @@ std::optional<FailureClass> class_of_model_error(const NativeMessage& message) {
     fault = is_gguf_fault(text);
   } else if (message.function.starts_with("llama_") || message.function.starts_with("llm_")) {
     fault = is_old_model_fault(text);
+  } else if (reads_tensors(message.function)) {
+    fault = names_file_fault(text);
   }
   if (!fault) return std::nullopt;
   return FailureClass::kPermanent;

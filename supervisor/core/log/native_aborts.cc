@@ -34,6 +34,13 @@ bool drop_place(std::string_view& text) {
   return true;
 }
 
+// A program's or a script's name: one word or an absolute path, and no name of an exception.
+bool is_program(std::string_view name) {
+  if (name.empty() || name.front() == '"' || name.front() == '{') return false;
+  if (name.ends_with("Error") || name.ends_with("Exception")) return false;
+  return !contains(name, " ") || (name.front() == '/' && !contains(name, ": "));
+}
+
 // "GGML_ASSERT(expr) failed" and the older "GGML_ASSERT: FILE:LINE: expr"
 bool is_ggml_assertion(std::string_view message) {
   drop_place(message);
@@ -43,17 +50,24 @@ bool is_ggml_assertion(std::string_view message) {
 }
 
 // "PROGRAM: FILE:LINE: FUNCTION: Assertion `expr' failed."; each of the parts may be missing.
+// libstdc++ quotes with two straight marks.
 bool is_glibc_assertion(std::string_view message) {
   if (!message.ends_with("' failed.")) return false;
-  constexpr std::string_view kAssertion = "Assertion `";
-  if (message.starts_with(kAssertion)) return true;
-  const std::size_t at = message.find(": Assertion `");
-  if (at == std::string_view::npos) return false;
-  std::string_view rest = message.substr(0, at + 2);
-  if (drop_place(rest)) return true;
-  const std::size_t program = rest.find(": ");
-  rest.remove_prefix(program + 2);
-  return drop_place(rest);
+  constexpr std::string_view kAssertion = "Assertion ";
+  std::size_t at = 0;
+  if (!message.starts_with(kAssertion)) {
+    at = message.find(": Assertion ");
+    if (at == std::string_view::npos) return false;
+    at += 2;
+  }
+  const std::string_view expression = message.substr(at + kAssertion.size());
+  if (!begins_with_any_of(expression, "`'")) return false;
+  std::string_view place = message.substr(0, at);
+  if (place.empty() || drop_place(place)) return true;
+  const std::size_t program = place.find(": ");
+  if (!is_program(place.substr(0, program))) return false;
+  place.remove_prefix(program + 2);
+  return drop_place(place);
 }
 
 // The heap's and the stack's guards print one of these and abort.
@@ -110,13 +124,6 @@ bool is_bare_signal(std::string_view message) {
   if (!drop_signal(message)) return false;
   message = without_leading_blanks(message);
   return message.empty() || message == "(core dumped)";
-}
-
-// A program's or a script's name: one word or an absolute path, and no name of an exception.
-bool is_program(std::string_view name) {
-  if (name.empty() || name.front() == '"' || name.front() == '{') return false;
-  if (name.ends_with("Error") || name.ends_with("Exception")) return false;
-  return !contains(name, " ") || (name.front() == '/' && !contains(name, ": "));
 }
 
 // "SCRIPT: line N: PID Segmentation fault      (core dumped) COMMAND"

@@ -24,10 +24,14 @@ bool is_function(std::string_view name) {
   return contains(name, "_") || std::ranges::find(kPlainFunctions, name) != kPlainFunctions.end();
 }
 
+// Whether the text is about a port, a socket or an address, also "127.0.0.1:8080".
 bool names_socket(std::string_view text) {
   if (contains_ignoring_case(text, "address") || contains_ignoring_case(text, "socket") ||
       contains_ignoring_case(text, "already in use")) {
     return true;
+  }
+  for (std::size_t at = text.find(':'); at != std::string_view::npos; at = text.find(':', at + 1)) {
+    if (at + 1 < text.size() && is_digit(text[at + 1])) return true;
   }
   constexpr std::string_view kPort = "port";
   for (std::size_t at = text.find(kPort); at != std::string_view::npos;
@@ -145,8 +149,17 @@ std::optional<FailureClass> class_of_runtime_error(const NativeMessage& message,
 
 namespace {
 
+// "Port 8080 is already in use." and nothing about another one
+bool is_taken_port(std::string_view text) {
+  if (!drop(text, "Port ") && !drop(text, "port ")) return false;
+  text.remove_prefix(std::min(text.find_first_not_of("0123456789"), text.size()));
+  if (!drop(text, " is already in use") && !drop(text, " is in use")) return false;
+  return text.empty() || text == "." || text == "!" || text.starts_with(" by another program");
+}
+
 bool tells_of_failed_bind(std::string_view text) {
-  if (!begins_with_any_of(text, "AaeCcUuFfb")) return false;
+  if (!begins_with_any_of(text, "AaeCcUuFfbPp")) return false;
+  if (is_taken_port(text)) return true;
   constexpr std::string_view kAttempt = "error while attempting to bind on address";
   if (text.substr(1).starts_with("ddress already in use") || text.starts_with(kAttempt)) {
     return true;
@@ -160,7 +173,8 @@ bool tells_of_failed_bind(std::string_view text) {
   if (begins) return names_socket(text);
   if (!drop(text, "bind")) return false;
   drop(text, "()");
-  return (drop(text, ": ") || drop(text, " failed")) && names_socket(text);
+  return (drop(text, ": ") || drop(text, " failed")) &&
+         (names_socket(text) || contains_ignoring_case(text, "permission denied"));
 }
 
 }  // namespace

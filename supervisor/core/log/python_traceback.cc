@@ -80,7 +80,7 @@ void TracebackReader::reset() {
 }
 
 void TracebackReader::note_survival(std::string_view message) {
-  if (message == kLoggingError || message.starts_with(kIgnored)) survival_noted_ = true;
+  if (message.ends_with(kLoggingError) || message.starts_with(kIgnored)) survival_noted_ = true;
 }
 
 TracebackReader::Step TracebackReader::read(std::string_view line) {

@@ -35,6 +35,7 @@ TEST(LogPrefix, L15_TakesThePrefixesOfKnownLoggers) {
            "WARNING it fails",
            "E it fails",
            "12.5s it fails",
+           "12.5ms it fails",
        }) {
     EXPECT_EQ(message(line), "it fails") << line;
   }

@@ -59,6 +59,8 @@ TEST(NativeLines, L15_FaultsOfTheModelFileArePermanent) {
           "error loading model: unknown (magic, version) combination: 46554747, 1; is this really "
           "a "
           "GGML file?",
+          "error loading model: this format is no longer supported",
+          "done_getting_tensors: wrong number of tensors; expected 3, got 2",
           "error loading model: unrecognized tensor type 14",
           "llama_model_load: invalid model file 'k.bin' (bad magic)",
           "llama_model_load: tensor 'b' has wrong size in model file",
@@ -231,6 +233,8 @@ TEST(NativeLines, L15_AbortsAreCrashes) {
           "Fatal glibc error: malloc.c:2593 (sysmalloc): assertion failed: x",
           "server: ggml.c:10: ggml_new: Assertion `ctx != NULL' failed.",
           "server: a.cc:10: virtual void ns::A::f(int): Assertion `x' failed.",
+          "stl_vector.h:1123: std::vector<int>::operator[](size_type): Assertion '__n < size()' "
+          "failed.",
           "Inconsistency detected by ld.so: dl-lookup.c: 111: check_match: Assertion failed!",
           "Fatal Python error: Segmentation fault",
           "Fatal Python error: init_fs_encoding: failed to get the Python codec",
@@ -294,6 +298,9 @@ TEST(NativeLines, L15_APortThatCannotBeBoundIsACrash) {
           "Address already in use",
           "Failed to bind to address 0.0.0.0:8000",
           "Cannot bind port 8000",
+          "Unable to bind to 127.0.0.1:8000",
+          "bind: Permission denied",
+          "Port 5001 is already in use.",
       });
   EXPECT_EQ(said("ERROR:    [Errno 98] error while attempting to bind on address ('127.0.0.1', "
                  "8000): address already in use\n"),
@@ -301,11 +308,26 @@ TEST(NativeLines, L15_APortThatCannotBeBoundIsACrash) {
             "in use");
   expect_none({
       "Port 8001 is already in use, trying port 8002",
+      "Port 8001 is already in use, using 8002",
       "failed to bind port 8001, trying 8002",
       "failed to bind thread to core: not supported",
       "bind mounts are used",
       "[ERROR] Connection in use: ('127.0.0.1', 8000)",
       "panic: listen tcp 127.0.0.1:8080: bind: address already in use",
+  });
+}
+
+// A wrong diagnosis is worse than none: the classes come from known lines only.
+TEST(NativeLines, T14_AnUnknownLineIsNeverAGuess) {
+  expect_none({
+      "llama_model_load: error loading model: something that nobody knows",
+      "llama_model_load: the prompt was truncated",
+      "model: weights may be truncated or corrupted",
+      "fatal error: load failed",
+      "exited early",
+      "out of memory",
+      "gguf: invalid",
+      "RuntimeError: x",
   });
 }
 
