@@ -52,6 +52,7 @@ void CatalogKeeper::take(Found found) {
   scanning_ = false;
   report(found);
   snapshot_ = std::make_shared<const catalog::Catalog>(std::move(found.scan.catalog));
+  if (parts_.on_changed) parts_.on_changed();
   stamp_ = found.scan.stamp;
   problems_ = std::move(found.scan.problems);
   watch_problem_ = std::move(found.watch_problem);

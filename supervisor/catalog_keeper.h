@@ -24,6 +24,7 @@ class CatalogKeeper {
     std::shared_ptr<const catalog::Config> config;
     process::RunBlocking run_blocking;
     process::OnReadable on_readable;
+    std::function<void()> on_changed{};  // there is a new snapshot; may be empty
   };
 
   explicit CatalogKeeper(Parts parts);

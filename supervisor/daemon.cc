@@ -39,7 +39,9 @@
 #include "supervisor/gateway/grpc/inference_service.h"
 #include "supervisor/gateway/http/http_server.h"
 #include "supervisor/launch_preparer.h"
+#include "supervisor/load_provenance.h"
 #include "supervisor/loop_monitor.h"
+#include "supervisor/memory/host_memory.h"
 #include "supervisor/memory/process_memory.h"
 #include "supervisor/process/asio_clock.h"
 #include "supervisor/process/directories.h"
@@ -104,6 +106,13 @@ void give_to_admins(const std::string& path, mode_t mode) {
 std::uint64_t process_memory(pid_t pid) {
   const Result<memory::ProcessMemory> read = memory::read_process_memory(pid);
   return read ? read->proportional.value_or(read->resident) : 0;
+}
+
+// The memory that loads take, as it is now.
+std::vector<core::DomainNow> memory_domains() {
+  const Result<memory::HostMemory> host = memory::read_host_memory();
+  if (!host) return {};
+  return {{"host", host->available, std::nullopt}};
 }
 
 std::vector<std::string> unix_sockets(const catalog::ServerConfig& server) {
@@ -235,7 +244,12 @@ class Daemon {
                                           .events = *events_,
                                           .config = config_,
                                           .run_blocking = run_blocking_,
-                                          .on_readable = readable_on(io_)});
+                                          .on_readable = readable_on(io_),
+                                          .on_changed = [this] {
+                                            // L23; before the first request there is none to judge
+                                            if (residency_)
+                                              residency_->catalog_changed(find_model_);
+                                          }});
     residency::Limits limits;
     limits.queue_timeout = config_->server.queue_timeout;
     limits.cores = usable_cores();
@@ -257,7 +271,12 @@ class Daemon {
                        std::function<void(std::vector<std::string>)> done) {
                   preparer_->log_tail(model, instance, std::move(done));
                 },
-            .boot_id = boot_id_},
+            .boot_id = boot_id_,
+            .provenance =
+                [environment = own_environment()](const catalog::Model& model) {
+                  return load_provenance(model, environment);
+                },
+            .memory = memory_domains},
         limits);
     return {};
   }
@@ -294,7 +313,8 @@ class Daemon {
           events_->emit_typed(events::LeftoverKilled{
               .pid = records[i].pid, .instance = records[i].instance, .model = records[i].model});
         }
-        catalog_->start([this] { listen(); });
+        catalog_->start(
+            [this] { residency_->restore_failures(find_model_, [this] { listen(); }); });
       });
     });
   }
@@ -470,6 +490,11 @@ class Daemon {
   asio::thread_pool pool_{kPoolThreads};
   const process::RunBlocking run_blocking_ = [this](std::function<void()> work) {
     asio::post(pool_, std::move(work));
+  };
+  const residency::FindModel find_model_ =
+      [this](const std::string& name) -> std::shared_ptr<const catalog::Model> {
+    auto found = catalog_->snapshot()->find(name);
+    return found ? *found : nullptr;
   };
   asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
   SystemIdSource ids_;

@@ -91,6 +91,7 @@ void Instance::on_prepared(Result<PreparedLaunch> prepared) {
   }
   socket_ = prepared->socket;
   command_ = prepared->spec.argv;
+  variables_ = prepared->spec.environment;
   Result<std::unique_ptr<process::ChildProcess>> child =
       environment_.launcher.launch(std::move(prepared->spec), *this);
   if (!child) {
@@ -463,6 +464,23 @@ InstanceSnapshot Instance::snapshot() const {
   snapshot.socket = socket_;
   snapshot.command = command_;
   return snapshot;
+}
+
+core::FailureRecord Instance::failure_record(const core::LoadFailure& failure) const {
+  core::FailureRecord record;
+  // An instance fails once, so that its id names the failure, too.
+  record.id = machine_.id();
+  record.model = model_->name;
+  record.failure_class = failure.failure_class;
+  record.reason = failure.reason;
+  record.exit = failure.status;
+  record.instance = machine_.id();
+  record.started = machine_.created().wall;
+  record.ended = machine_.result().since.wall;
+  record.command = command_;
+  record.environment = variables_;
+  record.log_tail = log_tail_;
+  return record;
 }
 
 core::Moment Instance::now() const {

@@ -13,6 +13,7 @@
 #include "common/uuid.h"
 #include "supervisor/catalog/model.h"
 #include "supervisor/core/instance_machine.h"
+#include "supervisor/core/ledger/failure_record.h"
 #include "supervisor/core/progress.h"
 #include "supervisor/core/waiters.h"
 #include "supervisor/process/launcher.h"
@@ -90,6 +91,9 @@ class Instance : public process::ChildObserver,
   // Why a request on it ended; absent: nothing is known that ended it.
   [[nodiscard]] std::optional<Error> known_break() const;
 
+  // What is kept of that failure, of this instance's load or of its life.
+  [[nodiscard]] core::FailureRecord failure_record(const core::LoadFailure& failure) const;
+
   // Waiters of a load that failed, until its evidence is there. The host's.
   std::vector<core::Ticket>& doomed() { return doomed_; }
 
@@ -144,6 +148,7 @@ class Instance : public process::ChildObserver,
   bool start_announced_ = false;
   std::string socket_;
   std::vector<std::string> command_;
+  std::vector<std::string> variables_;  // its environment
   std::vector<std::string> log_tail_;
   rpc::WorkerReady ready_;
   std::uint32_t told_threads_ = 0;

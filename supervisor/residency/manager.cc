@@ -93,7 +93,8 @@ Error conflict_error(const Instance& instance, std::string message) {
 Manager::Manager(Environment environment, const Limits& limits)
     : environment_(std::move(environment)),
       limits_(limits),
-      total_{.limit = limits.waiters_total, .count = 0} {}
+      total_{.limit = limits.waiters_total, .count = 0},
+      failures_(environment_) {}
 
 Manager::~Manager() = default;
 
@@ -136,11 +137,18 @@ core::Ticket Manager::acquire(const std::shared_ptr<const catalog::Model>& model
   return ticket;
 }
 
-std::optional<Error> Manager::refusal(const Waiter& waiter, const catalog::Model& model) const {
+std::optional<Error> Manager::refusal(const Waiter& waiter, const catalog::Model& model) {
   if (drain_until_) return shutting_down_error();
   if (!model.problem.empty()) return problem_error(model);
   if (waiter.deadline <= waiter.since) {
     return Error(Reason::kDeadline, "The request's deadline had passed before it could be served.");
+  }
+  if (waiter.request_class == RequestClass::kOperator) {
+    retry(model.name, {});
+    return std::nullopt;
+  }
+  if (const core::FailureRecord* failure = failures_.standing(model.name)) {
+    return standing_failure_error(*failure);
   }
   return std::nullopt;
 }
@@ -227,6 +235,20 @@ void Manager::refuse_waiters(Berth& berth, const Error& error) {
   while (const std::optional<core::Ticket> ticket = berth.queue.pop()) answer(*ticket, error);
 }
 
+void Manager::refuse_clients(Berth& berth, const Error& error) {
+  bool operators = false;
+  const auto tickets = berth.queue.tickets();
+  for (const core::Ticket ticket : std::vector<core::Ticket>(tickets.begin(), tickets.end())) {
+    const auto waiter = waiters_.find(ticket);
+    if (waiter != waiters_.end() && waiter->second.request_class == RequestClass::kOperator) {
+      operators = true;
+    } else if (berth.queue.remove(ticket)) {
+      answer(ticket, error);
+    }
+  }
+  if (operators) retry(berth.model->name, {});
+}
+
 // --- loads and leases
 
 Berth& Manager::berth_of(const std::shared_ptr<const catalog::Model>& model) {
@@ -269,6 +291,7 @@ void Manager::start(Berth& berth, RequestClass request_class) {
                                  policy_of(berth.model->settings, limits_), id, request_class);
   instances_.emplace(id, instance);
   berth.current = instance.get();
+  failures_.load_started(*berth.model, id);
   instance->begin();
 }
 
@@ -321,6 +344,7 @@ void Manager::share_cores() {
 }
 
 void Manager::on_instance_ready(Instance& instance) {
+  failures_.loaded(instance.model().name, instance.machine().id());
   const auto berth = berths_.find(instance.model().name);
   if (berth != berths_.end() && berth->second.current == &instance) serve(berth->second);
 }
@@ -341,6 +365,19 @@ void Manager::on_load_failed(Instance& instance, const Error& error) {
   for (const core::Ticket ticket : std::exchange(instance.doomed(), {})) {
     if (berth.queue.remove(ticket)) answer(ticket, error);
   }
+  if (failures_.load_failed(instance.failure_record(*instance.machine().failure()))) {
+    refuse_clients(berth, error);
+  }
+}
+
+void Manager::record_crash_loop(Berth& berth, Instance& instance) {
+  core::LoadFailure failure;
+  failure.failure_class = core::FailureClass::kCrashLoop;
+  failure.reason = "its worker died three times within two minutes";
+  failure.status = instance.machine().exit_status();
+  if (!failures_.load_failed(instance.failure_record(failure))) return;
+  const core::FailureRecord* record = failures_.standing(berth.model->name);
+  if (record != nullptr) refuse_clients(berth, standing_failure_error(*record));
 }
 
 void Manager::on_instance_progress(Instance& instance) {
@@ -358,6 +395,7 @@ void Manager::on_instance_settled(Instance& instance) {
       const SteadyTime now = environment_.clock.now();
       berth.back_off.on_end(died, machine.result().since.steady - machine.ready_since()->steady,
                             now);
+      if (died && berth.back_off.crash_loop()) record_crash_loop(berth, instance);
       if (const std::optional<Error> known = instance.known_break()) {
         recent_ends_.add(instance.id_text(), *known);
       }
@@ -449,6 +487,37 @@ ClaimProgress Manager::progress_of(const Berth& berth, core::Ticket ticket) cons
   progress.eta = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::max<Duration>(left, Duration::zero()));
   return progress;
+}
+
+// --- failures of loads
+
+void Manager::restore_failures(FindModel find_model, std::function<void()> done) {
+  environment_.store.standing_failures(
+      [weak = weak_from_this(), find_model = std::move(find_model),
+       done = std::move(done)](Result<std::vector<core::FailureRecord>> records) {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->failures_.restore(std::move(records), find_model);
+        done();
+      });
+}
+
+void Manager::catalog_changed(const FindModel& find_model) {
+  for (const std::string& model : failures_.catalog_changed(find_model)) forget_deaths(model);
+}
+
+std::optional<core::FailureRecord> Manager::retry(const std::string& model,
+                                                  const std::string& who) {
+  std::optional<core::FailureRecord> lifted = failures_.retry(model, who);
+  if (lifted) forget_deaths(model);
+  return lifted;
+}
+
+void Manager::forget_deaths(const std::string& model) {
+  const auto berth = berths_.find(model);
+  if (berth == berths_.end()) return;
+  berth->second.back_off = {};
+  berth->second.back_off_timer.reset();
 }
 
 // --- what operators and clients ask

@@ -16,6 +16,7 @@
 #include "supervisor/catalog/model.h"
 #include "supervisor/core/backoff.h"
 #include "supervisor/core/waiters.h"
+#include "supervisor/residency/failure_book.h"
 #include "supervisor/residency/instance.h"
 #include "supervisor/residency/lease.h"
 #include "supervisor/residency/recent_ends.h"
@@ -57,6 +58,13 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void unload(const std::string& model, bool force,
               std::function<void(Result<UnloadOutcome>)> done);
   void explain_break(const std::string& instance_id, std::function<void(Error)> done);
+  // As those of Residency.
+  void restore_failures(FindModel find_model, std::function<void()> done);
+  void catalog_changed(const FindModel& find_model);
+  std::optional<core::FailureRecord> retry(const std::string& model, const std::string& who);
+  [[nodiscard]] std::vector<core::FailureRecord> standing_failures() const {
+    return failures_.all_standing();
+  }
   [[nodiscard]] std::vector<InstanceSnapshot> instances() const;
   [[nodiscard]] std::string state_of(const std::string& model) const;
   void shutdown(Duration drain, std::function<void()> done);
@@ -79,13 +87,17 @@ class Manager : public std::enable_shared_from_this<Manager>,
   // The model's instance that is on its way out (closing to stopping); the newest.
   [[nodiscard]] Instance* leaving(const std::string& model) const;
   // What stands against the request at once.
-  [[nodiscard]] std::optional<Error> refusal(const Waiter& waiter,
-                                             const catalog::Model& model) const;
+  [[nodiscard]] std::optional<Error> refusal(const Waiter& waiter, const catalog::Model& model);
   [[nodiscard]] std::optional<Error> enqueue(Berth& berth, core::Ticket ticket);
   void answer(core::Ticket ticket, Answer answer);
   void deliver(core::Ticket ticket);
   void on_deadline(core::Ticket ticket);
   void refuse_waiters(Berth& berth, const Error& error);
+  // A failure stands now: clients need not wait; operators want another try.
+  void refuse_clients(Berth& berth, const Error& error);
+  // A failure was lifted.
+  void forget_deaths(const std::string& model);
+  void record_crash_loop(Berth& berth, Instance& instance);
 
   void start_if_wanted(Berth& berth);
   void start(Berth& berth, RequestClass request_class);
@@ -107,6 +119,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
   std::map<std::string, Berth> berths_;
   std::map<Uuid, std::shared_ptr<Instance>> instances_;
   RecentEnds recent_ends_;
+  FailureBook failures_;
 
   std::optional<SteadyTime> drain_until_;  // since shutdown() was called
   std::vector<std::function<void()>> shutdown_done_;

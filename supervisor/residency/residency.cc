@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,23 @@ void Residency::unload(const std::string& model, bool force,
 
 void Residency::explain_break(const std::string& instance_id, std::function<void(Error)> done) {
   impl_->manager->explain_break(instance_id, std::move(done));
+}
+
+void Residency::restore_failures(FindModel find_model, std::function<void()> done) {
+  impl_->manager->restore_failures(std::move(find_model), std::move(done));
+}
+
+void Residency::catalog_changed(const FindModel& find_model) {
+  impl_->manager->catalog_changed(find_model);
+}
+
+std::optional<core::FailureRecord> Residency::retry(const std::string& model,
+                                                    const std::string& who) {
+  return impl_->manager->retry(model, who);
+}
+
+std::vector<core::FailureRecord> Residency::standing_failures() const {
+  return impl_->manager->standing_failures();
 }
 
 std::vector<InstanceSnapshot> Residency::instances() const {

@@ -13,6 +13,9 @@
 #include "common/uuid.h"
 #include "supervisor/catalog/model.h"
 #include "supervisor/core/exit_status.h"
+#include "supervisor/core/ledger/failure_record.h"
+#include "supervisor/core/ledger/memory_rule.h"
+#include "supervisor/core/ledger/provenance.h"
 #include "supervisor/process/launcher.h"
 #include "supervisor/rpc/worker_client.h"
 #include "supervisor/store/store.h"
@@ -118,6 +121,9 @@ struct PreparedLaunch {
   std::string socket;  // where it will listen
 };
 
+// The catalogue's model of that name; null: there is none.
+using FindModel = std::function<std::shared_ptr<const catalog::Model>(const std::string& name)>;
+
 // What the residency needs of the world, all of it replaceable. References outlive the residency.
 struct Environment {
   Clock& clock;
@@ -139,6 +145,10 @@ struct Environment {
       log_tail;
   // /proc/sys/kernel/random/boot_id: with pid and start time it names a process for good.
   std::string boot_id{};
+  // What a load of that model depends on (L19). Quick; core strand. Empty: nothing is known of it.
+  std::function<core::Provenance(const catalog::Model& model)> provenance{};
+  // The memory domains as they are. Quick; core strand. Empty: nothing is known of them.
+  std::function<std::vector<core::DomainNow>()> memory{};
 };
 
 struct Limits {
@@ -164,7 +174,8 @@ class Residency {
   // starts one. The observer is told exactly once how it ended, unless the claim is dropped before;
   // it must outlive the claim. `deadline` bounds the wait together with Limits::queue_timeout.
   // Errors (through on_claim_failed): the model's problem, kQueueFull, kLoadFailed with evidence,
-  // kDeadline, kShuttingDown.
+  // kDeadline, kShuttingDown. As long as a failure of the model stands it is kLoadFailed at once
+  // (L22); an operator's request lifts it.
   [[nodiscard]] std::unique_ptr<Claim> acquire(const std::shared_ptr<const catalog::Model>& model,
                                                RequestClass request_class, SteadyTime deadline,
                                                ClaimObserver& observer);
@@ -181,6 +192,17 @@ class Residency {
   // 1 s, and answers with kWorkerDied, kShuttingDown or kConflict (unloaded by force). When this
   // side ends a request, its sink gets kWorkerDied too, so that one question serves all.
   void explain_break(const std::string& instance_id, std::function<void(Error)> done);
+
+  // Gives back what earlier runs learned of models that cannot be loaded; `done` is called when
+  // that is judged (L21, L23). Once, before the first acquire().
+  void restore_failures(FindModel find_model, std::function<void()> done);
+  // The catalogue or the config changed: failures whose provenance moved are lifted (L23).
+  void catalog_changed(const FindModel& find_model);
+  // Lifts the model's failure by hand, so that the next request tries it again. What it was;
+  // absent: none stood. `who` may be empty.
+  std::optional<core::FailureRecord> retry(const std::string& model, const std::string& who);
+  // Every failure that stands, by model.
+  [[nodiscard]] std::vector<core::FailureRecord> standing_failures() const;
 
   // Every instance that exists, by start.
   [[nodiscard]] std::vector<InstanceSnapshot> instances() const;

@@ -12,6 +12,7 @@ namespace berth::sim {
 
 std::string EventOrder::on_event(const Event& event) {
   const std::string name(event.name);
+  if (name.starts_with("failure.")) return on_failure(event);
   if (!name.starts_with("load.") && !name.starts_with("instance.")) return {};
   const std::string id = SimEvents::field(event, "instance");
   const std::string model = SimEvents::field(event, "model");
@@ -19,6 +20,7 @@ std::string EventOrder::on_event(const Event& event) {
 
   if (name == "load.started") {
     if (seen_.contains(id)) return "load.started twice for " + id;
+    if (standing_.contains(model)) return "a load of " + model + " although a failure stands";
     const bool process = SimEvents::field(event, "pid") != "0";
     if (process && clock_.now() < last_death(model) + core::RestartBackoff::kFirst) {
       return model + " was started before its back-off was over";
@@ -64,6 +66,21 @@ std::string EventOrder::on_event(const Event& event) {
     return once(seen.exited);
   }
   return "unknown event " + name;
+}
+
+std::string EventOrder::on_failure(const Event& event) {
+  const std::string model = SimEvents::field(event, "model");
+  const std::string record = SimEvents::field(event, "record");
+  if (event.name == "failure.stands") {
+    return standing_.emplace(model, record).second ? "" : "two failures of " + model + " stand";
+  }
+  const auto at = standing_.find(model);
+  if (at == standing_.end() || at->second != record)
+    return "a failure is lifted that did not stand";
+  standing_.erase(at);
+  // An operator does not wait for a back-off either.
+  if (SimEvents::field(event, "cause") == "hand") deaths_.erase(model);
+  return {};
 }
 
 std::string EventOrder::at_rest() const {

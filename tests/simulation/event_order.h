@@ -9,7 +9,8 @@
 namespace berth::sim {
 
 // Watches the events of instances: each carries its id, their order is legal, each load ends once
-// and each process exits once.
+// and each process exits once. At most one failure of a model stands, and as long as it does no
+// load begins.
 class EventOrder {
  public:
   explicit EventOrder(const Clock& clock) : clock_(clock) {}
@@ -25,6 +26,8 @@ class EventOrder {
   [[nodiscard]] SteadyTime last_end(const std::string& model) const;
 
  private:
+  std::string on_failure(const Event& event);
+
   struct Seen {
     std::string model;
     bool process = false;
@@ -37,7 +40,8 @@ class EventOrder {
   };
 
   const Clock& clock_;
-  std::map<std::string, Seen> seen_;  // by instance
+  std::map<std::string, Seen> seen_;             // by instance
+  std::map<std::string, std::string> standing_;  // the failure's record, by model
   std::map<std::string, SteadyTime> deaths_;
   std::map<std::string, SteadyTime> ends_;
 };

@@ -47,6 +47,14 @@ const std::vector<std::string>& expected_reach() {
       "break conflict",
       "break shutting_down",
       "break worker_died",
+      "failure.lifted hand permanent",
+      "failure.lifted memory resource",
+      "failure.stands crash_loop",
+      "failure.stands launch",
+      "failure.stands permanent",
+      "failure.stands resource",
+      "failure.stands timeout",
+      "failure.stands unclassified",
       "instance.died",
       "instance.exited itself",
       "instance.stopping disconnected",
@@ -149,6 +157,8 @@ WorkerScript Scenario::draw_script(const std::string& model) {
   script.exit = random_.percent(50)
                     ? core::ExitStatus(core::Exited{static_cast<int>(random_.below(3))})
                     : core::ExitStatus(core::Signalled{SIGSEGV, random_.percent(50)});
+  if (random_.percent(30)) script.failure_class = "resource";
+  world_.free_memory = random_.between(std::uint64_t{1} << 30U, std::uint64_t{4} << 30U);
   script.ignores_term = random_.percent(15);
   script.term_to_exit = random_.between(Duration::zero(), seconds(random_.percent(20) ? 12 : 1));
   if (random_.percent(10)) script.kill_to_exit = random_.between(seconds(4), seconds(9));
@@ -199,6 +209,11 @@ void Scenario::new_request(const std::shared_ptr<const catalog::Model>& model) {
   if (random_.percent(40)) patience = random_.between(Duration::zero(), seconds(2));
   const auto request_class =
       random_.percent(85) ? residency::RequestClass::kForeground : residency::RequestClass::kIdle;
+  // Else a failure would stand for the rest of the run.
+  if (random_.percent(30)) {
+    say("retry " + model->name);
+    residency_->retry(model->name, "");
+  }
   say("request for " + model->name);
   ++made_;
   requests_.push_back(std::make_unique<SimRequest>(*client_, model, world_.clock.now() + patience,

@@ -74,6 +74,12 @@ void SimStore::standing_failures(
   for (const auto& [id, record] : failures_) {
     if (!record.lifted) found.push_back(record);
   }
+  if (fail_reads) {
+    clock_.post_from("store", [done = std::move(done)] {
+      done(fail(Reason::kStoreUnavailable, "The database cannot be read."));
+    });
+    return;
+  }
   std::ranges::sort(found, {}, &core::FailureRecord::model);
   clock_.post_from("store", [done = std::move(done), found = std::move(found)] { done(found); });
 }

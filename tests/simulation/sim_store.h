@@ -45,6 +45,7 @@ class SimStore : public store::Store {
   [[nodiscard]] const std::map<Uuid, core::FailureRecord>& failure_records() const {
     return failures_;
   }
+  bool fail_reads = false;  // of failures: the file cannot be read
 
  private:
   static constexpr std::size_t kFailuresPerModel = 200;

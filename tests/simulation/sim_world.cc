@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,21 +16,32 @@
 namespace berth::sim {
 
 residency::Environment SimWorld::environment() {
-  return {clock,
-          ids,
-          workers,
-          workers,
-          store,
-          events,
-          [this](const std::shared_ptr<const catalog::Model>& model, const Uuid& instance,
-                 std::function<void(Result<residency::PreparedLaunch>)> done) {
-            workers.prepare_launch(model, instance, std::move(done));
-          },
-          [this](const std::string& model, const Uuid& instance,
-                 std::function<void(std::vector<std::string>)> done) {
-            workers.log_tail(model, instance, std::move(done));
-          },
-          "5170c3ae-0000-4000-8000-000000000000"};
+  return {
+      clock,
+      ids,
+      workers,
+      workers,
+      store,
+      events,
+      [this](const std::shared_ptr<const catalog::Model>& model, const Uuid& instance,
+             std::function<void(Result<residency::PreparedLaunch>)> done) {
+        workers.prepare_launch(model, instance, std::move(done));
+      },
+      [this](const std::string& model, const Uuid& instance,
+             std::function<void(std::vector<std::string>)> done) {
+        workers.log_tail(model, instance, std::move(done));
+      },
+      "5170c3ae-0000-4000-8000-000000000000",
+      [](const catalog::Model& model) {
+        core::Provenance provenance;
+        provenance.runtime = "simulated";
+        provenance.window = model.served_context;
+        provenance.files.emplace().push_back({model.path, model.file_bytes, 0, model.header_hash});
+        return provenance;
+      },
+      [this] {
+        return std::vector<core::DomainNow>{{"host", free_memory, std::nullopt}};
+      }};
 }
 
 std::shared_ptr<catalog::Model> make_model(std::string name) {

@@ -29,6 +29,7 @@ struct SimWorld {
   SimEvents events{clock};
   SimStore store{clock};
   SimWorkers workers{clock};
+  std::uint64_t free_memory = 8ULL << 30U;  // of the host, bytes
 };
 
 // A model that can be served, with a ttl of 30 min and a load_timeout of 30 min.

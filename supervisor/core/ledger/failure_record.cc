@@ -108,7 +108,7 @@ bool outlives_restart(const FailureRecord& record) {
 }
 
 std::string way_out(const FailureRecord& record) {
-  const std::string retry = "`berth retry " + record.model + "` tries it again";
+  const std::string retry = "`berth load " + record.model + "` tries it again";
   switch (record.failure_class) {
     case FailureClass::kPermanent:
       return "Another file or another version of the server lifts this by itself; " + retry + ".";
@@ -125,8 +125,8 @@ std::string way_out(const FailureRecord& record) {
     case FailureClass::kUnclassified:
       break;
   }
-  return "`berth why " + record.model +
-         "` shows what is known; a change of its file or settings lifts this, and " + retry + ".";
+  return "`berth logs " + record.model +
+         "` shows what it wrote; a change of its file or settings lifts this, and " + retry + ".";
 }
 
 }  // namespace berth::core

@@ -131,7 +131,7 @@ TEST_F(LoadFailureTest, L7_AnExecFailureIsALaunchFailure) {
   EXPECT_EQ(client->error->message,
             "demo could not be loaded: execve <path> No such file or directory.");
   EXPECT_TRUE(world_.store.process_records().empty());
-  EXPECT_THAT(instance_events(), ElementsAre("load.started", "load.failed"));
+  EXPECT_THAT(instance_events(), ElementsAre("load.started", "load.failed", "failure.stands"));
 }
 
 TEST_F(LoadFailureTest, L25_AMissingFileFailsBeforeAnyProcessIsStarted) {
@@ -193,16 +193,6 @@ TEST_F(LoadFailureTest, AllWhoWaitedLearnIt) {
   EXPECT_EQ(world_.workers.all().size(), 1U);
 }
 
-TEST_F(LoadFailureTest, AFreshRequestAfterAFailureStartsANewLoad) {
-  sim::WorkerScript exits;
-  exits.fate = sim::Fate::kExitsLoading;
-  script(exits);
-  const auto first = request(demo_);
-  run_until_answered(*first);
-  script(sim::WorkerScript{});
-  EXPECT_TRUE(served(demo_)->lease);
-}
-
 // L24: whoever comes while the evidence of a failed load is collected belongs to the next load.
 TEST_F(LoadFailureTest, L24_AFailureNeverMarksTheNextLoad) {
   sim::WorkerScript exits;
@@ -246,6 +236,7 @@ TEST_F(LoadFailureTest, L2_TheNextLoadWaitsUntilTheLastProcessIsGone) {
   const auto first = request(demo_);
   run_until_answered(*first);
   script(sim::WorkerScript{});
+  ASSERT_TRUE(residency_->retry("demo", ""));
   const auto second = request(demo_);
   world_.clock.advance(seconds(2));
   EXPECT_EQ(world_.workers.all().size(), 1U);
@@ -264,6 +255,7 @@ TEST_F(LoadFailureTest, L2_AStuckInstanceIsNotWaitedForAndALateExitIsCredited) {
   const auto first = request(demo_);
   run_until_answered(*first);
   script(sim::WorkerScript{});
+  ASSERT_TRUE(residency_->retry("demo", ""));
   const auto second = served(demo_);
   EXPECT_EQ(world_.events.count("instance.stuck"), 1U);
   ASSERT_EQ(residency_->instances().size(), 2U);

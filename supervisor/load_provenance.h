@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "supervisor/catalog/model.h"
+#include "supervisor/core/ledger/provenance.h"
+
+namespace berth {
+
+// What a load of the model depends on, as the catalogue knows it (L19); no I/O. `environment` is
+// berthd's own. Of a split model the first file stands for all: its size is that of all together,
+// its time that of the youngest. The memory budget and the devices' drivers are not known here.
+core::Provenance load_provenance(const catalog::Model& model,
+                                 const std::vector<std::string>& environment);
+
+}  // namespace berth

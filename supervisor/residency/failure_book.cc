@@ -1,0 +1,170 @@
+#include "supervisor/residency/failure_book.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "common/wall_time.h"
+#include "supervisor/core/exit_status.h"
+#include "supervisor/core/failure.h"
+
+namespace berth::residency {
+
+void FailureBook::restore(Result<std::vector<core::FailureRecord>> records,
+                          const FindModel& find_model) {
+  if (!records) {
+    environment_.events.emit_typed(events::ServerDegraded{
+        .part = "store",
+        .problem = "Earlier failures of loads are not known: " + records.error().message});
+    return;
+  }
+  std::map<Uuid, core::FailureClass> classes;
+  for (const core::FailureRecord& record : *records) classes[record.id] = record.failure_class;
+  const auto lifted = ledger_.on_start(
+      *std::move(records),
+      [&](const std::string& model) { return provenance_of(find_model, model); },
+      environment_.clock.wall_now());
+  for (const core::LoadLedger::Lifted& one : lifted) lift(one, classes[one.id]);
+}
+
+const core::FailureRecord* FailureBook::standing(const std::string& model) {
+  const core::FailureRecord* const record = ledger_.standing(model);
+  if (record == nullptr) return nullptr;
+  const core::FailureClass failure_class = record->failure_class;
+  if (failure_class != core::FailureClass::kResource && failure_class != core::FailureClass::kOom) {
+    return record;
+  }
+  const auto lifted = ledger_.judge_memory(model, memory(), environment_.clock.wall_now());
+  if (!lifted) return record;
+  lift(*lifted, failure_class);
+  return nullptr;
+}
+
+std::vector<core::FailureRecord> FailureBook::all_standing() const {
+  std::vector<core::FailureRecord> all;
+  for (const core::FailureRecord* record : ledger_.all_standing()) all.push_back(*record);
+  return all;
+}
+
+void FailureBook::load_started(const catalog::Model& model, const Uuid& instance) {
+  ledger_.load_started(
+      model.name, instance,
+      environment_.provenance ? environment_.provenance(model) : core::Provenance());
+  memory_before_[model.name] = memory();
+}
+
+void FailureBook::loaded(const std::string& model, const Uuid& instance) {
+  const core::FailureRecord* const record = ledger_.standing(model);
+  const auto failure_class =
+      record != nullptr ? record->failure_class : core::FailureClass::kUnclassified;
+  if (const auto lifted = ledger_.loaded(model, instance, environment_.clock.wall_now())) {
+    lift(*lifted, failure_class);
+  }
+}
+
+bool FailureBook::load_failed(core::FailureRecord record) {
+  const auto before = memory_before_.find(record.model);
+  for (const core::DomainNow& now : memory()) {
+    core::FailureMemory memory;
+    memory.domain = now.domain;
+    memory.free_at_failure = now.free;
+    if (before != memory_before_.end()) {
+      const auto then = std::ranges::find(before->second, now.domain, &core::DomainNow::domain);
+      if (then != before->second.end()) memory.free_before = then->free;
+    }
+    // The worker may have given back by now what it held: what was there for it counts.
+    if (memory.free_before && now.free) {
+      memory.free_at_failure = std::min(*memory.free_before, *now.free);
+    }
+    record.memory.push_back(std::move(memory));
+  }
+  const core::FailureRecord* const stood = ledger_.standing(record.model);
+  const auto stood_class =
+      stood != nullptr ? stood->failure_class : core::FailureClass::kUnclassified;
+  core::LoadLedger::Recorded recorded = ledger_.record(std::move(record));
+  if (recorded.before) lift(*recorded.before, stood_class);
+  const bool stands = !recorded.record.lifted;
+  if (stands) {
+    environment_.events.emit_typed(events::FailureStands{
+        .model = recorded.record.model,
+        .record = recorded.record.id.to_string(),
+        .failure_class = std::string(core::failure_class_name(recorded.record.failure_class)),
+        .reason = core::failure_sentence(recorded.record)});
+  }
+  environment_.store.put_failure(std::move(recorded.record));
+  return stands;
+}
+
+std::optional<core::FailureRecord> FailureBook::retry(const std::string& model,
+                                                      const std::string& who) {
+  const core::FailureRecord* const stood = ledger_.standing(model);
+  if (stood == nullptr) return std::nullopt;
+  core::FailureRecord record = *stood;
+  if (const auto lifted = ledger_.retry(model, who, environment_.clock.wall_now())) {
+    lift(*lifted, record.failure_class);
+    record.lifted = lifted->lift;
+  }
+  return record;
+}
+
+std::vector<std::string> FailureBook::catalog_changed(const FindModel& find_model) {
+  std::vector<std::string> models;
+  for (const core::FailureRecord& record : all_standing()) {
+    const auto now = provenance_of(find_model, record.model);
+    if (!now) continue;
+    const auto lifted = ledger_.judge(record.model, *now, environment_.clock.wall_now());
+    if (!lifted) continue;
+    lift(*lifted, record.failure_class);
+    models.push_back(record.model);
+  }
+  return models;
+}
+
+void FailureBook::lift(const core::LoadLedger::Lifted& lifted, core::FailureClass failure_class) {
+  environment_.store.lift_failure(lifted.id, lifted.lift);
+  environment_.events.emit_typed(
+      events::FailureLifted{.model = lifted.model,
+                            .record = lifted.id.to_string(),
+                            .failure_class = std::string(core::failure_class_name(failure_class)),
+                            .cause = std::string(core::lift_cause_name(lifted.lift.cause)),
+                            .detail = core::to_string(lifted.lift)});
+}
+
+std::optional<core::Provenance> FailureBook::provenance_of(const FindModel& find_model,
+                                                           const std::string& model) const {
+  const std::shared_ptr<const catalog::Model> found = find_model(model);
+  // One that cannot be used at present says nothing about its file; it is refused for that.
+  if (!found || !found->problem.empty() || !environment_.provenance) return std::nullopt;
+  return environment_.provenance(*found);
+}
+
+std::vector<core::DomainNow> FailureBook::memory() const {
+  return environment_.memory ? environment_.memory() : std::vector<core::DomainNow>();
+}
+
+Error standing_failure_error(const core::FailureRecord& record) {
+  FailureEvidence evidence;
+  evidence.id = record.id.to_string();
+  evidence.failure_class = core::failure_class_name(record.failure_class);
+  evidence.reason = core::failure_sentence(record);
+  evidence.since_unix_ms = record.ended.time_since_epoch().count();
+  evidence.instance_id = record.instance.to_string();
+  evidence.log_tail = record.log_tail;
+  evidence.command = record.command;
+  if (record.exit) {
+    if (const auto* exited = std::get_if<core::Exited>(&*record.exit)) {
+      evidence.exit_code = exited->code;
+    }
+    if (const auto* signalled = std::get_if<core::Signalled>(&*record.exit)) {
+      evidence.signal = core::signal_name(signalled->signal);
+    }
+  }
+  std::string message = record.model + " could not be loaded at " + format_utc(record.ended) +
+                        " and is not tried again: " + evidence.reason + ". " +
+                        core::way_out(record);
+  ErrorExtras extras;
+  extras.failure = std::move(evidence);
+  return {Reason::kLoadFailed, std::move(message), std::move(extras)};
+}
+
+}  // namespace berth::residency

@@ -1,0 +1,61 @@
+#include "supervisor/load_provenance.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace berth {
+namespace {
+
+catalog::Model some_model() {
+  catalog::Model model;
+  model.name = "m";
+  model.path = "/models/m-00001-of-00002.gguf";
+  model.shards = {"/models/m-00001-of-00002.gguf", "/models/m-00002-of-00002.gguf"};
+  model.file_bytes = 1000;
+  model.modified = WallTime(std::chrono::milliseconds(5));
+  model.header_hash = 7;
+  model.served_context = 4096;
+  return model;
+}
+
+TEST(LoadProvenance, L19_IsTheSameForTheSameModel) {
+  const core::Provenance one = load_provenance(some_model(), {"CUDA_X=1", "HOME=/root"});
+  EXPECT_EQ(one, load_provenance(some_model(), {"CUDA_X=1", "HOME=/home/eve"}));
+  EXPECT_EQ(one.files->size(), 2U);
+  EXPECT_EQ(one.files->front().modified_ns, 5'000'000);
+}
+
+TEST(LoadProvenance, L19_EverySettingThatALoadDependsOnMovesAField) {
+  using Field = core::ProvenanceField;
+  const std::vector<std::pair<Field, std::function<void(catalog::Model&)>>> cases = {
+      {Field::kFiles, [](catalog::Model& m) { m.file_bytes = 1001; }},
+      {Field::kFiles, [](catalog::Model& m) { m.modified += std::chrono::milliseconds(1); }},
+      {Field::kFiles, [](catalog::Model& m) { m.header_hash = 8; }},
+      {Field::kFiles, [](catalog::Model& m) { m.shards.pop_back(); }},
+      {Field::kWindow, [](catalog::Model& m) { m.served_context = 8192; }},
+      {Field::kSequences, [](catalog::Model& m) { m.settings.sequences = 2; }},
+      {Field::kKvTypes, [](catalog::Model& m) { m.settings.kv_type = "q8_0"; }},
+      {Field::kDevices, [](catalog::Model& m) { m.settings.devices = {"CUDA0"}; }},
+      {Field::kLaunch, [](catalog::Model& m) { m.settings.batch = 99; }},
+      {Field::kLaunch, [](catalog::Model& m) { m.settings.chat_template = "/t.jinja"; }},
+      {Field::kLaunch, [](catalog::Model& m) { m.settings.draft = "/d.gguf"; }},
+  };
+  const core::Provenance before = load_provenance(some_model(), {});
+  for (const auto& [field, change] : cases) {
+    catalog::Model model = some_model();
+    change(model);
+    const auto moved = core::moved_field(before, load_provenance(model, {}));
+    ASSERT_TRUE(moved) << core::provenance_field_name(field);
+    EXPECT_EQ(moved->field, field) << to_string(*moved);
+  }
+  const auto moved = core::moved_field(before, load_provenance(some_model(), {"CUDA_X=1"}));
+  ASSERT_TRUE(moved);
+  EXPECT_EQ(moved->field, Field::kLaunch);
+}
+
+}  // namespace
+}  // namespace berth

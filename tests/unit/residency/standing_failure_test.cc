@@ -1,0 +1,265 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "supervisor/residency/residency.h"
+#include "tests/unit/residency/harness.h"
+
+namespace berth::residency {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class StandingFailureTest : public ResidencyTest {
+ protected:
+  void script_fate(sim::Fate fate) {
+    sim::WorkerScript one;
+    one.fate = fate;
+    script(one);
+  }
+  // A load that fails so; its failure stands then.
+  void fail_load(sim::Fate fate) {
+    script_fate(fate);
+    const auto client = request(demo_);
+    run_until_answered(*client);
+    EXPECT_TRUE(client->failed_with(Reason::kLoadFailed));
+    world_.clock.advance(seconds(5));
+    EXPECT_EQ(residency_->standing_failures().size(), 1U);
+    script(sim::WorkerScript{});
+  }
+  [[nodiscard]] FindModel find_demo() const {
+    return [model = demo_](const std::string& name) -> std::shared_ptr<const catalog::Model> {
+      return name == model->name ? model : nullptr;
+    };
+  }
+  // The server stops and starts again, with what the store kept.
+  void restart() {
+    residency_ = std::make_unique<Residency>(world_.environment());
+    bool done = false;
+    residency_->restore_failures(find_demo(), [&done] { done = true; });
+    EXPECT_FALSE(done);
+    world_.clock.settle();
+    EXPECT_TRUE(done);
+  }
+  // The only record of the store.
+  const core::FailureRecord& record() {
+    EXPECT_EQ(world_.store.failure_records().size(), 1U);
+    return world_.store.failure_records().begin()->second;
+  }
+};
+
+TEST_F(StandingFailureTest, L22_ARequestIsRefusedAtOnceWithoutAProcess) {
+  fail_load(sim::Fate::kSaysLoadFailed);
+  const std::size_t processes = world_.workers.all().size();
+  const SteadyTime before = world_.clock.now();
+  const auto client = request(demo_);
+  world_.clock.settle();
+  EXPECT_EQ(world_.clock.now(), before);
+  ASSERT_TRUE(client->failed_with(Reason::kLoadFailed));
+  EXPECT_EQ(world_.workers.all().size(), processes);
+  EXPECT_EQ(world_.events.count("load.started"), 1U);
+  const FailureEvidence& failure = *client->error->extras->failure;
+  EXPECT_EQ(failure.failure_class, "permanent");
+  EXPECT_EQ(failure.id, record().id.to_string());
+  EXPECT_EQ(failure.since_unix_ms, record().ended.time_since_epoch().count());
+  EXPECT_THAT(client->error->message, HasSubstr("unknown model architecture: 'zebra'"));
+  EXPECT_THAT(client->error->message, HasSubstr("berth load demo"));
+  EXPECT_THAT(client->error->message, Not(HasSubstr("/models")));
+}
+
+// T8: a client that polls a broken model costs nothing.
+TEST_F(StandingFailureTest, T8_PollingStartsOneProcess) {
+  script_fate(sim::Fate::kExitsLoading);
+  for (int poll = 0; poll < 50; ++poll) {
+    const auto client = request(demo_);
+    world_.clock.advance(minutes(1));
+    EXPECT_TRUE(client->failed_with(Reason::kLoadFailed));
+  }
+  EXPECT_EQ(world_.workers.all().size(), 1U);
+}
+
+// T9: and nobody else suffers.
+TEST_F(StandingFailureTest, T9_L25_OtherModelsLoad) {
+  fail_load(sim::Fate::kExitsLoading);
+  EXPECT_TRUE(served(sim::make_model("other"))->lease);
+}
+
+TEST_F(StandingFailureTest, L18_TheRecordIsComplete) {
+  sim::WorkerScript crashes;
+  crashes.fate = sim::Fate::kExitsAtOnce;
+  crashes.exit = core::Signalled{SIGSEGV, true};
+  crashes.log_tail = {"first line", "last line"};
+  script(crashes);
+  const auto client = request(demo_);
+  run_until_answered(*client);
+  const core::FailureRecord& kept = record();
+  EXPECT_EQ(kept.model, "demo");
+  EXPECT_EQ(kept.failure_class, core::FailureClass::kUnclassified);
+  EXPECT_EQ(kept.exit, core::ExitStatus(core::Signalled{SIGSEGV, true}));
+  EXPECT_EQ(kept.command.front(), "berth-worker");
+  EXPECT_EQ(kept.log_tail, crashes.log_tail);
+  EXPECT_LT(kept.started, kept.ended);
+  EXPECT_EQ(kept.provenance.window, 4096U);
+  ASSERT_EQ(kept.memory.size(), 1U);
+  EXPECT_EQ(kept.memory.front().free_before, world_.free_memory);
+  EXPECT_EQ(kept.memory.front().free_at_failure, world_.free_memory);
+}
+
+TEST_F(StandingFailureTest, L23_RetryLiftsByHand) {
+  EXPECT_FALSE(residency_->retry("demo", "eve"));
+  fail_load(sim::Fate::kExitsLoading);
+  const auto lifted = residency_->retry("demo", "eve");
+  ASSERT_TRUE(lifted);
+  EXPECT_EQ(lifted->lifted->cause, core::LiftCause::kHand);
+  EXPECT_EQ(record().lifted, lifted->lifted);
+  EXPECT_EQ(world_.events.count("failure.lifted"), 1U);
+  EXPECT_TRUE(served(demo_)->lease);
+}
+
+TEST_F(StandingFailureTest, L23_AnOperatorsLoadLiftsIt) {
+  fail_load(sim::Fate::kExitsLoading);
+  const auto client = request(demo_, minutes(1), RequestClass::kOperator);
+  run_until_answered(*client);
+  EXPECT_TRUE(client->lease);
+  EXPECT_EQ(record().lifted->cause, core::LiftCause::kHand);
+}
+
+TEST_F(StandingFailureTest, L23_AnotherFileLiftsItAndTheRecordSaysSo) {
+  fail_load(sim::Fate::kSaysLoadFailed);
+  residency_->catalog_changed(find_demo());
+  EXPECT_EQ(residency_->standing_failures().size(), 1U);
+  auto other = std::make_shared<catalog::Model>(*demo_);
+  other->header_hash = 77;
+  other->problem = "is still being written";
+  demo_ = other;
+  residency_->catalog_changed(find_demo());
+  EXPECT_EQ(residency_->standing_failures().size(), 1U) << "nothing is known of its file yet";
+  other->problem.clear();
+  residency_->catalog_changed(find_demo());
+  EXPECT_TRUE(residency_->standing_failures().empty());
+  ASSERT_TRUE(record().lifted);
+  EXPECT_EQ(record().lifted->moved->field, core::ProvenanceField::kFiles);
+  EXPECT_TRUE(served(demo_)->lease);
+}
+
+TEST_F(StandingFailureTest, L21_RestartKeepsPermanentAndDropsTransient) {
+  fail_load(sim::Fate::kSaysLoadFailed);
+  restart();
+  EXPECT_EQ(residency_->standing_failures().size(), 1U);
+  const auto client = request(demo_);
+  world_.clock.settle();
+  EXPECT_TRUE(client->failed_with(Reason::kLoadFailed));
+
+  residency_->retry("demo", "");
+  demo_->settings.load_timeout = seconds(9);
+  fail_load(sim::Fate::kNeverReady);
+  restart();
+  EXPECT_TRUE(residency_->standing_failures().empty());
+  EXPECT_TRUE(served(demo_)->lease);
+}
+
+TEST_F(StandingFailureTest, L23_RestartWithAnotherWindowLiftsIt) {
+  fail_load(sim::Fate::kSaysLoadFailed);
+  demo_->served_context = 8192;
+  restart();
+  EXPECT_TRUE(residency_->standing_failures().empty());
+  EXPECT_EQ(to_string(*record().lifted), "the served window moved: 4096 -> 8192");
+}
+
+TEST_F(StandingFailureTest, L20_AnInterruptedLoadLeavesNoMark) {
+  const auto client = request(demo_);
+  world_.clock.advance(milliseconds(20));
+  residency_->unload("demo", true, [](const Result<UnloadOutcome>& /*outcome*/) {});
+  world_.clock.advance(seconds(20));
+  EXPECT_TRUE(world_.store.failure_records().empty());
+  EXPECT_TRUE(served(demo_)->lease);
+}
+
+TEST_F(StandingFailureTest, L24_ALateReportDoesNotMarkTheNewerInstance) {
+  sim::WorkerScript exits;
+  exits.fate = sim::Fate::kExitsAtOnce;
+  exits.log_never_read = true;  // the report comes a second after the exit
+  script(exits);
+  const auto first = request(demo_);
+  world_.clock.advance(milliseconds(100));
+  script(sim::WorkerScript{});
+  const auto second = request(demo_, minutes(5), RequestClass::kOperator);
+  world_.clock.advance(seconds(5));
+  EXPECT_TRUE(first->failed_with(Reason::kLoadFailed));
+  EXPECT_TRUE(second->lease);
+  EXPECT_TRUE(residency_->standing_failures().empty());
+  EXPECT_EQ(record().lifted->cause, core::LiftCause::kSuperseded);
+}
+
+TEST_F(StandingFailureTest, L21_FreeMemoryLiftsAResourceFailure) {
+  sim::WorkerScript says;
+  says.fate = sim::Fate::kSaysLoadFailed;
+  says.failure_class = "resource";
+  script(says);
+  world_.free_memory = 2ULL << 30U;
+  run_until_answered(*request(demo_));
+  script(sim::WorkerScript{});
+  world_.clock.advance(seconds(5));
+  world_.free_memory += (256ULL << 20U) - 1;
+  const auto early = request(demo_);
+  world_.clock.settle();
+  EXPECT_TRUE(early->failed_with(Reason::kLoadFailed));
+  world_.free_memory += 1;
+  EXPECT_TRUE(served(demo_)->lease);
+  EXPECT_EQ(record().lifted->cause, core::LiftCause::kMemory);
+}
+
+TEST_F(StandingFailureTest, L9_ThreeDeathsWithinTwoMinutesAreACrashLoop) {
+  for (int death = 0; death < 3; ++death) {
+    served(demo_)->lease = {};
+    world_.clock.settle();
+    world_.workers.newest("demo")->die(core::Signalled{SIGSEGV, false});
+    world_.clock.settle();
+  }
+  const auto client = request(demo_);
+  world_.clock.settle();
+  ASSERT_TRUE(client->failed_with(Reason::kLoadFailed));
+  EXPECT_EQ(client->error->extras->failure->failure_class, "crash_loop");
+  EXPECT_EQ(world_.events.count("failure.stands"), 1U);
+  EXPECT_EQ(client->error->extras->failure->signal, "SIGSEGV");
+  ASSERT_TRUE(residency_->retry("demo", ""));
+  EXPECT_TRUE(served(demo_)->lease);
+}
+
+TEST_F(StandingFailureTest, L9_ACrashLoopAnswersWhoWaits) {
+  sim::WorkerScript one;
+  one.sequences = 1;
+  script(one);
+  std::unique_ptr<TestClient> holder;
+  std::unique_ptr<TestClient> waiting;
+  for (int death = 0; death < 3; ++death) {
+    holder = served(demo_);
+    waiting = request(demo_);
+    world_.clock.settle();
+    world_.workers.newest("demo")->die(core::Exited{3});
+    if (death < 2) waiting.reset();
+    world_.clock.settle();
+    holder.reset();
+  }
+  EXPECT_TRUE(waiting->failed_with(Reason::kLoadFailed));
+  EXPECT_EQ(state(), "absent");
+}
+
+TEST_F(StandingFailureTest, StoreThatCannotBeReadCostsOnlyTheMemory) {
+  fail_load(sim::Fate::kSaysLoadFailed);
+  world_.store.fail_reads = true;
+  restart();
+  EXPECT_TRUE(residency_->standing_failures().empty());
+  EXPECT_EQ(world_.events.count("server.degraded"), 1U);
+  EXPECT_TRUE(served(demo_)->lease);
+}
+
+}  // namespace
+}  // namespace berth::residency
