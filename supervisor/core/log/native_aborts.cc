@@ -126,13 +126,13 @@ bool is_bare_signal(std::string_view message) {
   return message.empty() || message == "(core dumped)";
 }
 
-// "SCRIPT: line N: PID Segmentation fault      (core dumped) COMMAND"
+// "SCRIPT: line N: PID Segmentation fault      (core dumped) COMMAND", of `bash -c` also without
+// the line.
 bool is_signal_in_script(std::string_view message) {
-  constexpr std::string_view kLine = ": line ";
-  const std::size_t at = message.find(kLine);
-  if (at == std::string_view::npos || !is_program(message.substr(0, at))) return false;
-  std::string_view rest = message.substr(at + kLine.size());
-  if (!drop_digits(rest) || !drop(rest, ":")) return false;
+  const std::size_t end = message.find(": ");
+  if (end == std::string_view::npos || !is_program(message.substr(0, end))) return false;
+  std::string_view rest = message.substr(end + 2);
+  if (drop(rest, "line ") && !(drop_digits(rest) && drop(rest, ":"))) return false;
   rest = without_leading_blanks(rest);
   if (!drop_digits(rest) || !drop(rest, " ")) return false;
   rest = without_leading_blanks(rest);

@@ -245,6 +245,7 @@ TEST(NativeLines, L15_AbortsAreCrashes) {
           "Illegal instruction (core dumped)",
           "Floating point exception",
           "run.sh: line 3: 4711 Segmentation fault      (core dumped) llama-server -m k",
+          "bash: 29057 Segmentation fault      python3 p.py",
           "run.sh: line 12:    71 Aborted                 ./server",
           "server: error while loading shared libraries: libcudart.so.12: cannot open shared "
           "object "
@@ -272,6 +273,8 @@ TEST(NativeLines, L15_WhatAProgramSurvivesIsNoCrash) {
       "ERROR: ld.so: object 'libx.so' from LD_PRELOAD cannot be preloaded: ignored.",
       "ImportError: /lib/libstdc++.so.6: version `GLIBCXX_3.4.32' not found (required by /a.so)",
       "Segmentation fault handler installed",
+      "server: 12 Aborted, 3 done",
+      "run.sh: line 3: 4711 Segmentation faults",
       "Aborted by user",
       "GGML_ASSERT is on",
       "Killed",
