@@ -60,18 +60,6 @@ struct CloseDir {
   void operator()(DIR* dir) const { ::closedir(dir); }
 };
 
-// The entries of a directory of /proc that are numbers.
-std::vector<pid_t> numbered_entries(const std::string& path) {
-  std::vector<pid_t> numbers;
-  const std::unique_ptr<DIR, CloseDir> dir(::opendir(path.c_str()));
-  if (!dir) return numbers;
-  // readdir() is safe where, as here, no other thread uses the same stream.
-  while (const dirent* entry = ::readdir(dir.get())) {  // NOLINT(concurrency-mt-unsafe)
-    if (const auto number = parse_number<pid_t>(&entry->d_name[0])) numbers.push_back(*number);
-  }
-  return numbers;
-}
-
 }  // namespace
 
 std::optional<ProcessStat> read_stat(pid_t pid) {
@@ -96,6 +84,17 @@ std::optional<ProcessStat> read_stat(pid_t pid) {
   stat.group = *group;
   stat.start_ticks = *start;
   return stat;
+}
+
+std::vector<pid_t> numbered_entries(const std::string& path) {
+  std::vector<pid_t> numbers;
+  const std::unique_ptr<DIR, CloseDir> dir(::opendir(path.c_str()));
+  if (!dir) return numbers;
+  // readdir() is safe where, as here, no other thread uses the same stream.
+  while (const dirent* entry = ::readdir(dir.get())) {  // NOLINT(concurrency-mt-unsafe)
+    if (const auto number = parse_number<pid_t>(&entry->d_name[0])) numbers.push_back(*number);
+  }
+  return numbers;
 }
 
 std::vector<pid_t> children_of(pid_t pid) {

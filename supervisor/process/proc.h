@@ -26,6 +26,10 @@ std::optional<ProcessStat> read_stat(pid_t pid);
 // The living and the unreaped children of a process, over all its threads.
 std::vector<pid_t> children_of(pid_t pid);
 
+// The entries of a directory of /proc that are numbers: processes ("/proc"), the threads or the
+// file descriptors of one ("/proc/1/fd"). Empty where it cannot be read.
+std::vector<pid_t> numbered_entries(const std::string& path);
+
 // Changes with every boot of the machine, so that pid and start time name a process for good.
 // Errors: kInternal where /proc is not what it should be.
 Result<std::string> boot_id();

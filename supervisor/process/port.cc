@@ -1,0 +1,272 @@
+#include "supervisor/process/port.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/text.h"
+#include "supervisor/process/proc.h"
+#include "supervisor/process/system_error.h"
+
+namespace berth::process {
+namespace {
+
+constexpr std::uint32_t kFirstPort = 10'000;  // below are the well-known services
+constexpr std::uint32_t kEndPort = 65'536;
+
+// --- Choosing.
+
+struct Range {
+  std::uint32_t first = 32'768;  // the kernel's own default
+  std::uint32_t last = 60'999;
+};
+
+Range connection_range() {
+  Range range;
+  std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range");
+  Range read;
+  if (file >> read.first >> read.last && read.first <= read.last) range = read;
+  return range;
+}
+
+// Ports that an operator keeps for something, as "8080,9000-9010".
+std::vector<Range> kept_ports() {
+  std::vector<Range> kept;
+  std::ifstream file("/proc/sys/net/ipv4/ip_local_reserved_ports");
+  std::string part;
+  while (std::getline(file, part, ',')) {
+    std::istringstream text(part);
+    Range range;
+    if (!(text >> range.first)) continue;
+    range.last = range.first;
+    char dash = 0;
+    if (text >> dash && dash == '-') text >> range.last;
+    kept.push_back(range);
+  }
+  return kept;
+}
+
+std::vector<std::uint16_t> ports_to_try() {
+  const Range connections = connection_range();
+  const std::vector<Range> kept = kept_ports();
+  std::vector<std::uint16_t> ports;
+  for (std::uint32_t port = kFirstPort; port < kEndPort; ++port) {
+    if (port >= connections.first && port <= connections.last) continue;
+    const bool taken = std::any_of(kept.begin(), kept.end(), [port](const Range& range) {
+      return port >= range.first && port <= range.last;
+    });
+    if (!taken) ports.push_back(static_cast<std::uint16_t>(port));
+  }
+  return ports;
+}
+
+std::uint32_t random_number() {
+  std::uint32_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) {
+    number = static_cast<std::uint32_t>(::getpid());  // cannot happen; only spreads the tries
+  }
+  return number;
+}
+
+// `port` 0: any. Nothing where it is not free.
+std::optional<ReservedPort> bind_port(std::uint16_t port) {
+  ReservedPort reserved;
+  reserved.socket.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!reserved.socket) return std::nullopt;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  // The sockets API takes every family's address by this type. Without SO_REUSEADDR: a port in
+  // whatever state is none for a program that does not set it either.
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(reserved.socket.get(), generic, sizeof address) != 0) return std::nullopt;
+  socklen_t size = sizeof address;
+  if (::getsockname(reserved.socket.get(), generic, &size) != 0) return std::nullopt;
+  reserved.port = ntohs(address.sin_port);
+  return reserved;
+}
+
+// --- Looking who listens.
+
+using Inode = std::uint64_t;
+
+struct ListeningSocket {
+  Inode inode = 0;
+  uid_t user = 0;
+  bool user_known = false;
+};
+
+struct Sockets {
+  std::vector<ListeningSocket> loopback;    // bound to 127.0.0.1
+  std::vector<ListeningSocket> everywhere;  // bound to all addresses
+};
+
+std::string hex_word(std::uint32_t word) {
+  std::array<char, 9> text{};
+  std::snprintf(text.data(), text.size(), "%08X", word);
+  return text.data();
+}
+
+// As the kernel writes addresses: each 32-bit word in the machine's order.
+struct Addresses {
+  std::string loopback4 = hex_word(htonl(INADDR_LOOPBACK));
+  std::string any4 = hex_word(0);
+  std::string loopback6 = hex_word(0) + hex_word(0) + hex_word(htonl(0xFFFF)) + loopback4;
+  std::string any6 = hex_word(0) + hex_word(0) + hex_word(0) + hex_word(0);
+};
+
+// Of /proc/net/tcp or tcp6.
+void read_listeners(const char* path, std::uint16_t port, Sockets& sockets) {
+  const Addresses addresses;
+  std::array<char, 5> wanted{};
+  std::snprintf(wanted.data(), wanted.size(), "%04X", static_cast<unsigned int>(port));
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);  // the heading
+  while (std::getline(file, line)) {
+    std::istringstream fields(line);
+    std::string slot;
+    std::string local;
+    std::string remote;
+    std::string state;
+    std::string skipped;
+    ListeningSocket found;
+    fields >> slot >> local >> remote >> state;
+    if (state != "0A") continue;  // TCP_LISTEN
+    const std::size_t colon = local.find(':');
+    if (colon == std::string::npos || local.compare(colon + 1, std::string::npos, wanted.data())) {
+      continue;
+    }
+    fields >> skipped >> skipped >> skipped >> found.user >> skipped >> found.inode;
+    if (!fields) continue;
+    found.user_known = true;
+    const std::string address = local.substr(0, colon);
+    if (address == addresses.loopback4 || address == addresses.loopback6) {
+      sockets.loopback.push_back(found);
+    } else if (address == addresses.any4 || address == addresses.any6) {
+      sockets.everywhere.push_back(found);
+    }
+  }
+}
+
+std::vector<ListeningSocket> read_unix_listeners(const std::string& path) {
+  std::vector<ListeningSocket> sockets;
+  std::ifstream file("/proc/net/unix");
+  std::string line;
+  std::getline(file, line);
+  while (std::getline(file, line)) {
+    std::istringstream fields(line);
+    std::string skipped;
+    std::string flags;
+    ListeningSocket found;
+    fields >> skipped >> skipped >> skipped >> flags >> skipped >> skipped >> found.inode;
+    std::string bound;
+    std::getline(fields >> std::ws, bound);
+    constexpr std::string_view kAccepting = "00010000";  // __SO_ACCEPTCON
+    if (flags == kAccepting && bound == path) sockets.push_back(found);
+  }
+  return sockets;
+}
+
+// Whether the process has one of the sockets open.
+bool holds(pid_t pid, Inode inode) {
+  const std::string wanted = "socket:[" + std::to_string(inode) + "]";
+  const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
+  for (const int fd : numbered_entries(folder)) {
+    std::array<char, 64> target{};
+    const ssize_t size =
+        ::readlink((folder + "/" + std::to_string(fd)).c_str(), target.data(), target.size());
+    if (size > 0 && std::string_view(target.data(), static_cast<std::size_t>(size)) == wanted) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::vector<pid_t> tree_of(pid_t root) {
+  constexpr std::size_t kMost = 4096;
+  std::vector<pid_t> tree = {root};
+  for (std::size_t i = 0; i < tree.size() && tree.size() < kMost; ++i) {
+    for (const pid_t child : children_of(tree[i])) tree.push_back(child);
+  }
+  return tree;
+}
+
+std::string describe_holder(const ListeningSocket& socket) {
+  for (const pid_t pid : numbered_entries("/proc")) {
+    if (!holds(pid, socket.inode)) continue;
+    std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+    std::string name;
+    std::getline(file, name);
+    constexpr std::size_t kLongestName = 32;
+    return "pid " + std::to_string(pid) + " (" + printable_line(name, kLongestName) + ")";
+  }
+  // Whose files another user may not see.
+  if (socket.user_known) return "a process of user " + std::to_string(socket.user);
+  return "another process";
+}
+
+Listener judge(const std::vector<ListeningSocket>& sockets, pid_t root) {
+  Listener listener;
+  if (sockets.empty()) return listener;
+  const std::vector<pid_t> tree = tree_of(root);
+  listener.who = Answerer::kChild;
+  for (const ListeningSocket& socket : sockets) {
+    const bool ours =
+        std::any_of(tree.begin(), tree.end(), [&](pid_t pid) { return holds(pid, socket.inode); });
+    if (ours) continue;
+    listener.who = Answerer::kOther;
+    listener.other = describe_holder(socket);
+    break;
+  }
+  return listener;
+}
+
+}  // namespace
+
+Result<ReservedPort> reserve_port() {
+  const std::vector<std::uint16_t> ports = ports_to_try();
+  constexpr int kTries = 64;
+  for (int i = 0; i < kTries && !ports.empty(); ++i) {
+    if (auto reserved = bind_port(ports[random_number() % ports.size()])) {
+      return *std::move(reserved);
+    }
+  }
+  if (auto reserved = bind_port(0)) return *std::move(reserved);
+  return fail(Reason::kLoadFailed,
+              "No port of 127.0.0.1 is free for the program: " + errno_text(errno) + ".");
+}
+
+Listener listener_on_port(std::uint16_t port, pid_t root) {
+  Sockets sockets;
+  read_listeners("/proc/net/tcp", port, sockets);
+  read_listeners("/proc/net/tcp6", port, sockets);
+  // The kernel takes the closest address first.
+  Listener listener = judge(sockets.loopback.empty() ? sockets.everywhere : sockets.loopback, root);
+  listener.everywhere = !sockets.everywhere.empty() && listener.who == Answerer::kChild &&
+                        judge(sockets.everywhere, root).who == Answerer::kChild;
+  return listener;
+}
+
+Listener listener_on_socket(const std::string& path, pid_t root) {
+  return judge(read_unix_listeners(path), root);
+}
+
+}  // namespace berth::process
