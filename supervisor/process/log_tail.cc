@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string_view>
 
+#include "supervisor/core/log/line_cleaner.h"
 #include "supervisor/core/redact.h"
 #include "supervisor/process/log_cut.h"
 #include "supervisor/process/log_input.h"
-#include "supervisor/process/log_line.h"
 
 namespace berth::process {
 
@@ -29,12 +29,13 @@ Result<std::vector<std::string>> tail_lines(const std::string& path, std::uint64
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }
   std::vector<std::string> lines;
+  std::string scratch;
   while (!rest.empty() && lines.size() < count) {
     // From the end: the last line first.
     if (rest.back() == '\n') rest.remove_suffix(1);
     const std::size_t before = rest.rfind('\n');
     const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
-    std::string line = core::carried_text(terminal_line(rest.substr(begin)));
+    std::string line = core::carried_text(core::clean_line(rest.substr(begin), scratch));
     if (!line.empty()) lines.push_back(std::move(line));
     rest = rest.substr(0, begin);
   }

@@ -10,7 +10,6 @@
 
 #include "common/text.h"
 #include "supervisor/process/log_cut.h"
-#include "supervisor/process/log_line.h"
 #include "tests/unit/process/temp_dir.h"
 
 namespace berth::process {
@@ -86,23 +85,6 @@ TEST_F(LogTailTest, L11_OnlyARegularFileIsRead) {
   ASSERT_EQ(::mkfifo(dir_.file("pipe").c_str(), 0600), 0);
   EXPECT_FALSE(tail_lines(dir_.file("pipe"), 0, 1));
   EXPECT_FALSE(tail_lines(dir_.path(), 0, 1));
-}
-
-TEST(TerminalLine, EscapeSequencesAreRemovedWhole) {
-  EXPECT_EQ(terminal_line("\x1b[1;31mred\x1b[0m \x1b[38;5;196mx\x1b[K"), "red x");
-  EXPECT_EQ(terminal_line("\x1b]0;title\x07shown"), "shown");
-  EXPECT_EQ(terminal_line("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\"), "link");
-  EXPECT_EQ(terminal_line("\x1b(Btext\x1bMup\x1b=1"), "textup1");
-  EXPECT_EQ(terminal_line("cut\x1b["), "cut");
-  EXPECT_EQ(terminal_line("cut\x1b"), "cut");
-  EXPECT_EQ(terminal_line("a\x1b[1\nb"), "a\nb");
-}
-
-TEST(TerminalLine, OnlyThePartAfterTheLastCarriageReturnIsShown) {
-  EXPECT_EQ(terminal_line("a\rb\rc"), "c");
-  EXPECT_EQ(terminal_line("a\r\r"), "a");
-  EXPECT_EQ(terminal_line("\r"), "");
-  EXPECT_EQ(terminal_line("a\rb\x1b[0m\r"), "b");
 }
 
 RC_GTEST_PROP(LogTail, L16_AnyBytesGivePrintableBoundedLines, (const std::string& bytes)) {

@@ -1,0 +1,106 @@
+#include "supervisor/process/file_log_watcher.h"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "supervisor/process/log_judge.h"
+
+namespace berth::process {
+namespace {
+
+constexpr Duration kPollPeriod = std::chrono::milliseconds(500);
+
+}  // namespace
+
+// One step at a time: either the pool has the judge, or the watch waits for something to happen.
+class FileLogWatcher::Watch final : public LogWatch {
+ public:
+  Watch(const Parts& parts, LogJudge::Options options, OnVerdict on_verdict)
+      : parts_(parts),
+        shared_(std::make_shared<Shared>(std::move(options), this)),
+        on_verdict_(std::move(on_verdict)) {
+    take_step();
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  ~Watch() override { shared_->watch = nullptr; }
+
+  void finish(OnEnd done) override {
+    done_ = std::move(done);
+    if (!working_) take_step();
+  }
+
+ private:
+  // The pool's, while a step is out; `watch` is the core strand's.
+  struct Shared {
+    Shared(LogJudge::Options options, Watch* owner) : judge(std::move(options)), watch(owner) {}
+    LogJudge judge;
+    Watch* watch;  // null: dropped
+  };
+
+  void take_step() {
+    stop_waiting();
+    working_ = true;
+    const bool finishing = done_ != nullptr;
+    parts_.run_blocking([&clock = parts_.clock, shared = shared_, finishing] {
+      clock.post([shared, finishing,
+                  step = finishing ? shared->judge.finish(clock) : shared->judge.look(clock)] {
+        if (shared->watch != nullptr) shared->watch->on_step(step, finishing);
+      });
+    });
+  }
+
+  void on_step(const LogJudge::Step& step, bool finishing) {
+    working_ = false;
+    if (done_ && (step.verdict || told_ || (finishing && !step.more))) {
+      const OnEnd done = std::exchange(done_, nullptr);
+      done(step.verdict);
+    } else if (step.verdict) {
+      told_ = true;
+      const OnVerdict on_verdict = std::exchange(on_verdict_, nullptr);
+      on_verdict(*step.verdict);
+    } else if (done_ || step.more) {
+      take_step();
+    } else if (!told_) {
+      wait(step);
+    }
+  }
+
+  void wait(const LogJudge::Step& step) {
+    if (step.wait_fd >= 0) {
+      readable_ = parts_.on_readable(step.wait_fd, [this] { take_step(); });
+    } else {
+      poll_ = parts_.clock.sleep_for(kPollPeriod, [this] { take_step(); });
+    }
+    if (step.hold_until) {
+      quiet_ = parts_.clock.sleep_until(*step.hold_until, [this] { take_step(); });
+    }
+  }
+
+  void stop_waiting() {
+    readable_.reset();
+    poll_.reset();
+    quiet_.reset();
+  }
+
+  const Parts parts_;
+  const std::shared_ptr<Shared> shared_;
+  OnVerdict on_verdict_;
+  OnEnd done_;
+  bool working_ = false;
+  bool told_ = false;  // the verdict was given
+  Timer readable_;
+  Timer poll_;
+  Timer quiet_;
+};
+
+std::unique_ptr<LogWatch> FileLogWatcher::watch(LogPlace place,
+                                                std::vector<std::string> fatal_exceptions,
+                                                OnVerdict on_verdict) {
+  return std::make_unique<Watch>(
+      parts_, LogJudge::Options{std::move(place), std::move(fatal_exceptions), parts_.use_inotify},
+      std::move(on_verdict));
+}
+
+}  // namespace berth::process
