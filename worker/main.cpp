@@ -10,6 +10,7 @@
 #include "worker/engine/llama_devices.h"
 #include "worker/engine/llama_load.h"
 #include "worker/engine/llama_templates.h"
+#include "worker/sandbox/sandbox.h"
 #include "worker/service/options.h"
 #include "worker/service/process_limits.h"
 #include "worker/service/serve.h"
@@ -42,6 +43,9 @@ int main(int argc, char** argv) {
       return 0;
     case worker::Options::Action::kDevices:
       print(worker::llama_devices_json());
+      return 0;
+    case worker::Options::Action::kSandboxReport:
+      print(worker::probe_sandbox().json());
       return 0;
     case worker::Options::Action::kServe:
       return worker::serve(std::move(*options), &worker::load_llama_engine,

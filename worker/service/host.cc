@@ -88,8 +88,11 @@ Host::Host(Options options, ListenSocket socket, TemplateChoice choice, EngineLo
 Host::~Host() = default;
 
 int Host::run() {
-  context_ = std::thread([this] { context_thread(); });
-  ::pthread_setname_np(context_.native_handle(), "context");
+  context_ = std::thread([this] {
+    // By itself: another thread would have to write to /proc, which the sandbox forbids.
+    ::pthread_setname_np(::pthread_self(), "context");
+    context_thread();
+  });
   context_.detach();
   announce_listening();  // connections wait in the socket's backlog until the server is there
   start_server();

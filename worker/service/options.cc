@@ -30,6 +30,7 @@ tl::unexpected<Error> usage(std::string message) {
 constexpr std::array<std::string_view, 9> kKvTypes = {"f32",  "f16",  "bf16", "q8_0",  "q5_1",
                                                       "q5_0", "q4_1", "q4_0", "iq4_nl"};
 constexpr std::array<std::string_view, 3> kFlashAttention = {"auto", "on", "off"};
+constexpr std::array<std::string_view, 2> kSwitch = {"on", "off"};
 constexpr std::array<std::string_view, 3> kPoolings = {"mean", "cls", "last"};
 
 struct Option {
@@ -114,6 +115,18 @@ std::vector<Option> base_options() {
       {"--parent-stdin", false,
        [](O& o, Text) -> Status {
          o.parent_stdin = true;
+         return {};
+       }},
+      {"--sandbox", true,
+       [](O& o, Text v) {
+         std::string choice;
+         auto set = set_choice("--sandbox", v, kSwitch, choice);
+         if (set) o.sandbox = choice == "on";
+         return set;
+       }},
+      {"--sandbox-report", false,
+       [](O& o, Text) -> Status {
+         o.action = Options::Action::kSandboxReport;
          return {};
        }},
       {"--version", false,
@@ -254,6 +267,8 @@ std::string_view help_text() {
   --instance UUID          the instance's id, checked against the supervisor's greeting
   --notify-fd N            writes "listening" to this descriptor once clients can connect
   --parent-stdin           exits when its standard input ends
+  --sandbox on|off         off: the worker may do all that its user may (default: on)
+  --sandbox-report         says as JSON which parts of the sandbox this kernel has, and exits
   --devices                lists ggml's devices as JSON and exits
   --version, --help
 )";

@@ -12,7 +12,7 @@ namespace berth::worker {
 
 // The command line of berth-worker.
 struct Options {
-  enum class Action : std::uint8_t { kServe, kVersion, kDevices, kHelp };
+  enum class Action : std::uint8_t { kServe, kVersion, kDevices, kSandboxReport, kHelp };
   Action action = Action::kServe;
   EngineSettings engine;
   std::string socket;
@@ -21,6 +21,7 @@ struct Options {
   std::string instance;          // empty: not checked
   int notify_fd = -1;
   bool parent_stdin = false;
+  bool sandbox = true;
 };
 
 // `arguments` without the program's name. Values are taken as `--name VALUE` or `--name=VALUE`.

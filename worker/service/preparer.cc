@@ -27,12 +27,20 @@ Preparer::~Preparer() {
 void Preparer::start(const Engine& engine) {
   engine_ = &engine;
   if (choice_.source.empty()) choice_.source = engine.facts().chat_template;
-  chats_thread_ = std::thread([this] { run_chats(); });
-  ::pthread_setname_np(chats_thread_.native_handle(), "template");
-  others_thread_ = std::thread([this] { lines_.run(CallLines::Line::kOthers, *this); });
-  ::pthread_setname_np(others_thread_.native_handle(), "prepare");
-  deadlines_thread_ = std::thread([this] { lines_.run_deadlines(); });
-  ::pthread_setname_np(deadlines_thread_.native_handle(), "deadlines");
+  // Each names itself: to name another thread is to write to /proc, which the sandbox forbids.
+  const auto name = [](const char* text) { ::pthread_setname_np(::pthread_self(), text); };
+  chats_thread_ = std::thread([this, name] {
+    name("template");
+    run_chats();
+  });
+  others_thread_ = std::thread([this, name] {
+    name("prepare");
+    lines_.run(CallLines::Line::kOthers, *this);
+  });
+  deadlines_thread_ = std::thread([this, name] {
+    name("deadlines");
+    lines_.run_deadlines();
+  });
 }
 
 TokenBytes Preparer::measure() {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/fd.h"
+#include "worker/sandbox/sandbox.h"
 #include "worker/service/listen_socket.h"
 #include "worker/template/template_choice.h"
 #include "worker/template/template_guard.h"
@@ -61,6 +62,38 @@ Result<TemplateChoice> choose_template(const Options& options, BuiltinTemplates 
 
 }  // namespace
 
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;  // their runtimes read and start what a worker may not
+#else
+constexpr bool kSanitized = false;
+#endif
+
+std::string directory_of(const std::string& path) {
+  const auto slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// From here on all that is opened may come from a model's file.
+void shut_in(const Options& options, const TemplateChoice& choice) {
+  if (!options.sandbox || kSanitized) return;
+  SandboxPlaces places;
+  places.models.push_back(options.engine.model_path);
+  if (!options.engine.draft_path.empty()) places.models.push_back(options.engine.draft_path);
+  for (const auto& [path, scale] : options.engine.adapters) places.models.push_back(path);
+  places.socket_directory = directory_of(options.socket);
+  places.template_program = choice.program;
+  places.devices = options.engine.devices;
+  const auto report = enter_sandbox(places, ::getppid());
+  if (!report.complete()) {
+    complain("parts of the sandbox are not there: " + report.missing() + ".", 0);
+  }
+}
+
+}  // namespace
+
 int complain(std::string_view message, int status) {
   const auto line = "berth-worker: " + std::string(message) + "\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
@@ -80,6 +113,7 @@ int serve(Options options, EngineLoader loader, BuiltinTemplates builtin) {
     const bool usage = socket.error().reason == Reason::kInvalidArgument;
     return complain(socket.error().message, usage ? kExitUsage : kExitFailed);
   }
+  shut_in(options, *choice);
   Host host(std::move(options), std::move(*socket), std::move(*choice), loader);
   const int status = host.run();
   ::_exit(status);  // other threads may be anywhere in gRPC or libllama

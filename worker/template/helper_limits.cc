@@ -1,8 +1,6 @@
 #include "worker/template/helper_limits.h"
 
-#include <linux/audit.h>
 #include <linux/close_range.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -14,9 +12,10 @@
 #include <array>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <ctime>
 #include <new>
+
+#include "worker/sandbox/call_filter.h"
 
 namespace berth::worker {
 namespace {
@@ -25,14 +24,6 @@ namespace {
 constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
-#endif
-
-#if defined(__x86_64__)
-constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
-#else
-constexpr std::uint32_t kArchitecture = 0;  // no filter
 #endif
 
 [[noreturn]] void exit_without_memory() {
@@ -73,49 +64,21 @@ void catch_full_stack() {
   ::sigaction(SIGBUS, &action, nullptr);
 }
 
-constexpr sock_filter statement(std::uint16_t code, std::uint32_t value) {
-  return {code, 0, 0, value};
-}
-constexpr sock_filter jump(std::uint16_t code, std::uint32_t value, std::uint8_t yes,
-                           std::uint8_t no) {
-  return {code, yes, no, value};
-}
-constexpr sock_filter load(std::size_t offset) {
-  return statement(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));
-}
-
 // Everything that is not named here ends the process (SIGSYS). Memory may be mapped, but not to be
 // executed.
 void filter_system_calls() {
-  if (kArchitecture == 0) return;
-  constexpr std::uint16_t kEqual = BPF_JMP | BPF_JEQ | BPF_K;
-  constexpr std::uint16_t kReturn = BPF_RET | BPF_K;
-  // The low half of the third argument (little endian), where the protection stands.
-  constexpr auto kProtection = offsetof(seccomp_data, args) + 2 * sizeof(std::uint64_t);
+  if (!CallFilter::supported()) return;
   constexpr std::array kAllowed = {
       SYS_read,         SYS_write,         SYS_exit_group,   SYS_exit,      SYS_brk,
       SYS_munmap,       SYS_mremap,        SYS_madvise,      SYS_futex,     SYS_restart_syscall,
       SYS_rt_sigreturn, SYS_clock_gettime, SYS_gettimeofday, SYS_getrandom, SYS_rt_sigaction};
-  std::array<sock_filter, 6 + 2 * kAllowed.size() + 7> filter{};
-  std::size_t size = 0;
-  const auto add = [&](sock_filter one) { filter.at(size++) = one; };
-  add(load(offsetof(seccomp_data, arch)));
-  add(jump(kEqual, kArchitecture, 1, 0));
-  add(statement(kReturn, SECCOMP_RET_KILL_PROCESS));
-  add(load(offsetof(seccomp_data, nr)));
-  for (const auto call : kAllowed) {
-    add(jump(kEqual, static_cast<std::uint32_t>(call), 0, 1));
-    add(statement(kReturn, SECCOMP_RET_ALLOW));
+  CallFilter filter;
+  for (const auto call : kAllowed) filter.decide(call, SECCOMP_RET_ALLOW);
+  for (const auto call : {SYS_mmap, SYS_mprotect}) {
+    // The third argument is the protection.
+    filter.decide(call, {{2, PROT_EXEC, 0}}, SECCOMP_RET_ALLOW);
   }
-  add(jump(kEqual, SYS_mmap, 2, 0));
-  add(jump(kEqual, SYS_mprotect, 1, 0));
-  add(statement(kReturn, SECCOMP_RET_KILL_PROCESS));
-  add(load(kProtection));
-  add(jump(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1));
-  add(statement(kReturn, SECCOMP_RET_KILL_PROCESS));
-  add(statement(kReturn, SECCOMP_RET_ALLOW));
-  const sock_fprog program{static_cast<std::uint16_t>(size), filter.data()};
-  ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+  filter.install(SECCOMP_RET_KILL_PROCESS, 0);
 }
 
 }  // namespace

@@ -1,0 +1,133 @@
+#include "worker/sandbox/call_rules.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+
+#include "worker/sandbox/call_filter.h"
+
+namespace berth::worker {
+namespace {
+
+constexpr std::uint32_t refuse(int error) {
+  return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error);
+}
+
+// Never of any use to a worker, or to a driver in it. The list has no more than what container
+// runtimes deny to programs on GPUs by default, and what changes files whose names are known,
+// which Landlock does not see.
+constexpr std::array kDenied = {
+    // other processes
+    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_process_madvise, SYS_pidfd_getfd,
+    SYS_tkill,
+    // the kernel: interfaces whose faults were the way out of many sandboxes
+    SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_keyctl, SYS_add_key, SYS_request_key,
+    SYS_lookup_dcookie, SYS_fanotify_init, SYS_open_by_handle_at,
+    // the machine
+    SYS_kexec_load, SYS_kexec_file_load, SYS_init_module, SYS_finit_module, SYS_delete_module,
+    SYS_reboot, SYS_swapon, SYS_swapoff, SYS_acct, SYS_quotactl, SYS_quotactl_fd, SYS_sethostname,
+    SYS_setdomainname, SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex,
+    SYS_syslog, SYS_vhangup, SYS_personality,
+#if defined(__x86_64__)
+    SYS_iopl, SYS_ioperm, SYS_modify_ldt,
+#endif
+    // the view of the machine
+    SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_fsopen,
+    SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_move_mount, SYS_open_tree, SYS_mount_setattr,
+    // who the process is
+    SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid, SYS_setfsuid,
+    SYS_setfsgid, SYS_setgroups, SYS_capset,
+    // files by name
+    SYS_truncate, SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_setxattr, SYS_lsetxattr,
+    SYS_fsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_utimensat,
+#if defined(__x86_64__)
+    SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat,
+#endif
+    // sockets of other processes: berthd's own would take this process for its user
+    SYS_connect};
+
+// Newer than the headers of the oldest release that berth is built on.
+constexpr long kFchmodat2 = 452;
+
+// Callers go another way without these. Their arguments are in memory, where a filter cannot look.
+constexpr std::array kAbsent = {SYS_clone3, SYS_openat2, SYS_io_uring_setup, SYS_io_uring_enter,
+                                SYS_io_uring_register};
+
+constexpr std::uint32_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+                                      CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+constexpr std::uint32_t kSocketType = 0xF;  // without its flags
+
+void forbid_sockets(CallFilter& filter) {
+  for (const auto call : {SYS_socket, SYS_socketpair}) {
+    filter.decide(call, {{0, ~0U, AF_UNIX, false}}, refuse(EAFNOSUPPORT));
+    // A datagram can be sent to any socket's name, without a connection.
+    filter.decide(call, {{1, kSocketType, SOCK_DGRAM}}, refuse(EPERM));
+    filter.decide(call, {{1, kSocketType, SOCK_RAW}}, refuse(EPERM));
+  }
+}
+
+// Landlock keeps signals within the sandbox only since Linux 6.12, and limits of other processes
+// not at all.
+void spare_supervisor(CallFilter& filter, pid_t supervisor) {
+  const auto self = static_cast<std::uint32_t>(::getpid());
+  const auto parent = static_cast<std::uint32_t>(supervisor);
+  constexpr std::uint32_t kNegative = 1U << 31U;
+  const auto denied = refuse(EPERM);
+  filter.decide(SYS_kill, {{0, ~0U, 0}}, denied);
+  filter.decide(SYS_kill, {{0, kNegative, kNegative}}, denied);
+  for (const auto call : {SYS_kill, SYS_pidfd_open, SYS_prlimit64}) {
+    filter.decide(call, {{0, ~0U, parent}}, denied);
+  }
+  // The CPU time of berth-template is bounded from here.
+  filter.decide(SYS_prlimit64, {{0, ~0U, 0, false}, {1, ~0U, RLIMIT_CPU, false}}, denied);
+  for (const auto call : {SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo}) {
+    filter.decide(call, {{0, ~0U, self, false}}, denied);
+  }
+}
+
+}  // namespace
+
+bool can_forbid_calls() {
+  const std::uint32_t action = SECCOMP_RET_KILL_PROCESS;
+  return CallFilter::supported() &&
+         ::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
+int forbid_calls(pid_t supervisor) {
+  CallFilter filter;
+#if defined(__x86_64__)
+  constexpr std::uint32_t kX32 = 0x40000000;  // the same calls by other numbers
+  filter.decide_from(kX32, refuse(ENOSYS));
+#endif
+  for (const auto call : kDenied) filter.decide(call, refuse(EPERM));
+  filter.decide(kFchmodat2, refuse(EPERM));
+  for (const auto call : kAbsent) filter.decide(call, refuse(ENOSYS));
+  filter.decide(SYS_clone, {{0, kNamespaces, 0, false}}, refuse(EPERM));
+  forbid_sockets(filter);
+  spare_supervisor(filter, supervisor);
+  // Words put into a terminal's mouth: a worker that was started by hand has one.
+  for (const std::uint32_t request : {std::uint32_t{TIOCSTI}, std::uint32_t{TIOCLINUX}}) {
+    filter.decide(SYS_ioctl, {{1, ~0U, request}}, refuse(EPERM));
+  }
+  // Empties a file that is opened to be read, which Landlock does not see before Linux 6.2.
+  constexpr std::uint32_t kEmptying = O_ACCMODE | O_TRUNC;
+  filter.decide(SYS_openat, {{2, kEmptying, O_RDONLY | O_TRUNC}}, refuse(EPERM));
+#if defined(__x86_64__)
+  filter.decide(SYS_open, {{1, kEmptying, O_RDONLY | O_TRUNC}}, refuse(EPERM));
+#endif
+  // Without SPEC_ALLOW kernels before 5.16 would switch speculation of loads off, which costs
+  // every model some of its speed.
+  return filter.install(SECCOMP_RET_ALLOW,
+                        SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW);
+}
+
+}  // namespace berth::worker
