@@ -160,5 +160,13 @@ TEST(Options, TheBatchHoldsATokenOfEverySequence) {
   EXPECT_NE(few.error().message.find("at least 1000"), std::string::npos);
 }
 
+TEST(Options, L26_SandboxIsOnUnlessToldOtherwise) {
+  EXPECT_TRUE(parse({"--model", "m", "--socket", "s"})->sandbox);
+  EXPECT_TRUE(parse({"--model", "m", "--socket", "s", "--sandbox", "on"})->sandbox);
+  EXPECT_FALSE(parse({"--model", "m", "--socket", "s", "--sandbox=off"})->sandbox);
+  EXPECT_FALSE(parse({"--model", "m", "--socket", "s", "--sandbox", "maybe"}));
+  EXPECT_EQ(parse({"--sandbox-report"})->action, Options::Action::kSandboxReport);
+}
+
 }  // namespace
 }  // namespace berth::worker
