@@ -1,0 +1,211 @@
+#include "supervisor/rpc/command_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "supervisor/rpc/command_answers.h"
+#include "tests/simulation/sim_clock.h"
+
+namespace berth::rpc {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+struct Observer : WorkerObserver {
+  void on_progress(const WorkerProgress& /*progress*/) override {}
+  void on_ready(const WorkerReady& said) override { ready.push_back(said); }
+  void on_load_failed(const WorkerLoadFailed& said) override { failed.push_back(said); }
+  void on_heartbeat(const WorkerHeartbeat& /*heartbeat*/) override {}
+  void on_disconnected() override { disconnected = true; }
+  std::vector<WorkerReady> ready;
+  std::vector<WorkerLoadFailed> failed;
+  bool disconnected = false;
+};
+
+// A program that answers what the test says.
+struct World {
+  CommandListener listener{CommandListener::Who::kChild, ""};
+  std::function<Result<CommandAnswer>(const CommandRequest&)> answer;
+  std::vector<std::string> paths;
+  std::vector<std::string> bodies;
+  std::vector<SteadyTime> looks;
+};
+
+class Peer : public CommandPeer {
+ public:
+  Peer(Clock& clock, World& world) : clock_(clock), world_(world) {}
+  Timer look(std::function<void(CommandListener)> done) override {
+    world_.looks.push_back(clock_.now());
+    return clock_.sleep_for(1ms, [this, done = std::move(done)] { done(world_.listener); });
+  }
+  Timer call(const CommandRequest& request,
+             std::function<void(Result<CommandAnswer>)> done) override {
+    EXPECT_EQ(world_.listener.who, CommandListener::Who::kChild);
+    EXPECT_GT(request.deadline, Duration::zero());
+    world_.paths.push_back(request.path);
+    world_.bodies.push_back(request.body);
+    return clock_.sleep_for(
+        1ms, [this, request, done = std::move(done)] { done(world_.answer(request)); });
+  }
+
+ private:
+  Clock& clock_;
+  World& world_;
+};
+
+constexpr const char* kChoice = R"({"choices":[{"text":"a"}]})";
+
+class CommandClientTest : public ::testing::Test {
+ protected:
+  void start(ProbeKind kind, const std::string& path = "") {
+    client_ = std::make_unique<CommandClient>(clock_, std::make_unique<Peer>(clock_, world_),
+                                              CommandProbe{kind, path, "configured"}, 3, observer_);
+    EXPECT_TRUE(world_.looks.empty());
+  }
+  // Answers of paths; others are 404.
+  void serve(std::map<std::string, CommandAnswer> answers) {
+    world_.answer = [answers = std::move(answers)](const CommandRequest& request) {
+      const auto found = answers.find(request.path);
+      return found == answers.end() ? CommandAnswer{404, ""} : found->second;
+    };
+  }
+
+  sim::SimClock clock_{1};
+  World world_;
+  Observer observer_;
+  std::unique_ptr<CommandClient> client_;
+};
+
+TEST_F(CommandClientTest, L6_OneTokenProvesReadiness) {
+  serve({{"/v1/models", {200, R"({"data":[{"id":"theirs","max_model_len":4096}]})"}},
+         {"/v1/completions", {200, kChoice}}});
+  start(ProbeKind::kCompletion);
+  clock_.advance(1s);
+  ASSERT_THAT(observer_.ready, SizeIs(1));
+  EXPECT_EQ(observer_.ready[0].window, 4096U);
+  EXPECT_EQ(observer_.ready[0].sequences, 3U);
+  EXPECT_TRUE(observer_.ready[0].can_chat);
+  EXPECT_THAT(world_.paths, ElementsAre("/v1/models", "/v1/completions"));
+  EXPECT_THAT(world_.bodies[1],
+              AllOf(HasSubstr(R"("model":"theirs")"), HasSubstr(R"("max_tokens":1)")));
+  clock_.advance(1h);
+  EXPECT_THAT(world_.paths, SizeIs(2));
+}
+
+TEST_F(CommandClientTest, L6_AnAnswerToHealthIsNotReadiness) {
+  // It answers everything but never computes.
+  world_.answer = [](const CommandRequest&) { return CommandAnswer{200, R"({"status":"ok"})"}; };
+  start(ProbeKind::kCompletion);
+  clock_.advance(10min);
+  EXPECT_THAT(observer_.ready, SizeIs(0));
+  EXPECT_THAT(observer_.failed, SizeIs(0));
+}
+
+TEST_F(CommandClientTest, L6_AProgramWithChatAloneIsAskedForChat) {
+  serve({{"/v1/chat/completions", {200, kChoice}}});
+  start(ProbeKind::kCompletion);
+  clock_.advance(1s);
+  EXPECT_THAT(observer_.ready, SizeIs(1));
+  EXPECT_THAT(world_.paths, ElementsAre("/v1/models", "/v1/completions", "/v1/chat/completions"));
+  EXPECT_THAT(world_.bodies[2],
+              AllOf(HasSubstr(R"("model":"configured")"), HasSubstr(R"("messages")")));
+}
+
+TEST_F(CommandClientTest, L6_AnEmbeddingProvesReadiness) {
+  serve({{"/v1/embeddings", {200, R"({"data":[{"embedding":[0.5]}]})"}}});
+  start(ProbeKind::kEmbedding);
+  clock_.advance(1s);
+  ASSERT_THAT(observer_.ready, SizeIs(1));
+  EXPECT_FALSE(observer_.ready[0].can_chat);
+}
+
+TEST_F(CommandClientTest, L6_AConfiguredPathMustAnswer200) {
+  serve({{"/health", {503, ""}}});
+  start(ProbeKind::kPath, "/health");
+  clock_.advance(1min);
+  EXPECT_THAT(observer_.ready, SizeIs(0));
+  serve({{"/health", {200, ""}}});
+  clock_.advance(2s);
+  EXPECT_THAT(observer_.ready, SizeIs(1));
+}
+
+TEST_F(CommandClientTest, L6_AsksAgainAtAPaceUntilItIsReady) {
+  world_.listener.who = CommandListener::Who::kNobody;
+  start(ProbeKind::kCompletion);
+  clock_.advance(1min);
+  ASSERT_GT(world_.looks.size(), 60U);
+  EXPECT_LT(world_.looks.size(), 80U);
+  EXPECT_LT(world_.looks[1] - world_.looks[0], 60ms);
+  EXPECT_LE(world_.looks[50] - world_.looks[49], 1010ms);
+  EXPECT_THAT(world_.paths, SizeIs(0));
+  // Loading, broken connections, nonsense: all may pass.
+  world_.listener.who = CommandListener::Who::kChild;
+  world_.answer = [](const CommandRequest&) { return CommandAnswer{503, "loading"}; };
+  clock_.advance(10s);
+  world_.answer = [](const CommandRequest&) { return fail(Reason::kWorkerDied, "reset"); };
+  clock_.advance(10s);
+  world_.answer = [](const CommandRequest&) { return CommandAnswer{200, "{\"data\":[1"}; };
+  clock_.advance(10s);
+  EXPECT_THAT(observer_.ready, SizeIs(0));
+  serve({{"/v1/completions", {200, kChoice}}});
+  clock_.advance(2s);
+  EXPECT_THAT(observer_.ready, SizeIs(1));
+}
+
+TEST_F(CommandClientTest, L27_AStrangerAtTheAddressFailsTheLoadUnasked) {
+  world_.listener = {CommandListener::Who::kOther, "port 1234 is held by pid 12 (nginx)"};
+  start(ProbeKind::kCompletion);
+  clock_.advance(1h);
+  ASSERT_THAT(observer_.failed, SizeIs(1));
+  EXPECT_EQ(observer_.failed[0].failure_class, "launch");
+  EXPECT_EQ(observer_.failed[0].reason, "port 1234 is held by pid 12 (nginx)");
+  EXPECT_THAT(world_.paths, SizeIs(0));
+}
+
+TEST_F(CommandClientTest, AsksNoMoreWhenItIsCancelledOrDestroyed) {
+  world_.answer = [](const CommandRequest&) { return CommandAnswer{503, ""}; };
+  start(ProbeKind::kCompletion);
+  clock_.advance(5s);
+  client_->cancel_load();
+  const std::size_t asked = world_.paths.size();
+  clock_.advance(1min);
+  EXPECT_EQ(world_.paths.size(), asked);
+  world_.looks.clear();
+  start(ProbeKind::kCompletion);
+  clock_.advance(25ms);
+  client_.reset();
+  clock_.advance(1min);
+  EXPECT_THAT(observer_.ready, SizeIs(0));
+}
+
+TEST(CommandAnswers, L6_WhatCannotBeReadProvesNothing) {
+  for (const char* const body : {"", "null", "[]", "{", R"({"choices":[]})", R"({"choices":{}})",
+                                 R"({"choices":["a"]})", R"({"error":{"message":"x"}})"}) {
+    EXPECT_FALSE(proves_completion(body)) << body;
+  }
+  for (const char* const body :
+       {"", "{}", R"({"data":[]})", R"({"data":[{}]})", R"({"data":[{"embedding":[]}]})",
+        R"({"data":[{"embedding":["a"]}]})", R"({"data":[{"embedding":""}]})"}) {
+    EXPECT_FALSE(proves_embedding(body)) << body;
+  }
+  EXPECT_TRUE(proves_embedding(R"({"data":[{"embedding":"AAAA"}]})"));
+  for (const char* const body : {"", "{}", R"({"data":[]})", R"({"data":[{"id":1}]})"}) {
+    EXPECT_FALSE(read_models(body)) << body;
+  }
+  EXPECT_EQ(read_models(R"({"data":[{"id":"a","max_model_len":-1}]})")->window, 0U);
+  EXPECT_FALSE(read_models(R"({"data":[{"id":")" + std::string(513, 'a') + "\"}]}"));
+}
+
+}  // namespace
+}  // namespace berth::rpc
