@@ -85,6 +85,7 @@ std::vector<std::string> worker_arguments(const std::string& program, const cata
   for (const std::string& adapter : settings.adapters) add("--adapter", adapter + "=1");
   if (!settings.draft.empty()) add("--draft", settings.draft);
   if (settings.embeddings) argv.emplace_back("--embeddings");
+  if (settings.sandbox == "off") add("--sandbox", "off");
   add("--notify-fd", "3");
   argv.emplace_back("--parent-stdin");
   return argv;

@@ -37,6 +37,7 @@ struct ModelSettings {
   std::optional<std::int32_t> gpu_layers;  // absent: all
   std::vector<std::string> devices;        // ggml's names; empty: the processor
   bool embeddings = false;
+  std::string sandbox = "on";         // on | off (L26)
   std::string draft;                  // path; empty: none
   std::vector<std::string> adapters;  // paths
   Duration ttl{};                     // 0: never unloaded for idleness

@@ -532,6 +532,16 @@ constexpr std::array kSettings = {
                 .doc = "Whether a model without a pooling type gives embeddings, instead of "
                        "texts."},
     SettingSpec{.section = Section::kModel,
+                .key = "sandbox",
+                .type = kChoice,
+                .fallback = R"("on")",
+                .choices = "on off",
+                .used = true,
+                .store = into<&ModelSettings::sandbox>,
+                .doc = "Whether the worker shuts itself in before it opens the model's file. `off` "
+                       "is for a device whose driver does not work so, and for files that you "
+                       "trust as you trust programs: see security.md."},
+    SettingSpec{.section = Section::kModel,
                 .key = "draft",
                 .type = kPath,
                 .fallback = R"("")",

@@ -111,7 +111,7 @@ TEST(Config, ReadsEverySettingOfAModel) {
       "chat_template = \"t.jinja\"\ngpu_layers = 0\ndevices = [\"CUDA0\"]\n"
       "draft = \"d.gguf\"\nadapters = [\"a.gguf\", \"/b.gguf\"]\nttl = 0\npin = true\n"
       "load_timeout = \"90s\"\nload_stall = \"5s\"\nwedge_after = \"1h30m\"\n[model.z]\n"
-      "embeddings = true\n");
+      "embeddings = true\nsandbox = \"off\"\n");
   ASSERT_EQ(config.models.size(), 2U);
   const ConfiguredModel& model = config.models[0];
   EXPECT_EQ(model.path, "/etc/berth/m/x.gguf");
@@ -127,6 +127,8 @@ TEST(Config, ReadsEverySettingOfAModel) {
   EXPECT_THAT(model.settings.devices, ElementsAre("CUDA0"));
   EXPECT_FALSE(model.settings.embeddings);
   EXPECT_TRUE(config.models[1].settings.embeddings);
+  EXPECT_EQ(model.settings.sandbox, "on");
+  EXPECT_EQ(config.models[1].settings.sandbox, "off");
   EXPECT_EQ(model.settings.draft, "/etc/berth/d.gguf");
   EXPECT_THAT(model.settings.adapters, ElementsAre("/etc/berth/a.gguf", "/b.gguf"));
   EXPECT_EQ(model.settings.ttl, 0s);

@@ -72,6 +72,13 @@ TEST(WorkerCommand, T90_PlacementReachesTheCommandLine) {
   EXPECT_THAT(line_of(model), Not(HasSubstr("--device")));
 }
 
+TEST(WorkerCommand, L26_SandboxIsOffOnlyWhereTheModelSaysSo) {
+  catalog::Model model;
+  EXPECT_THAT(line_of(model), Not(HasSubstr("--sandbox")));
+  model.settings.sandbox = "off";
+  EXPECT_THAT(line_of(model), HasSubstr("--sandbox|off|"));
+}
+
 TEST(WorkerCommand, T90_WhatGoesWithTheModelReachesTheCommandLine) {
   catalog::Model model;
   for (const auto* const option : {"--adapter", "--draft", "--embeddings"}) {
