@@ -100,11 +100,14 @@ tl::expected<std::unique_ptr<Engine>, LoadFailure> load_fake_engine(const Engine
   if (!made) return tl::unexpected(made.error());
   const auto fake = *made;
   const auto cancelled = [] { return tl::unexpected(LoadFailure{"", "cancelled", true}); };
-  // It stays where another thread reads it: once its vocabulary was shown it is given up only with
-  // the process.
-  auto* engine = std::make_unique<FakeEngine>(std::move(*made)).release();
+  auto owned = std::make_unique<FakeEngine>(std::move(*made));
+  auto* const engine = owned.get();
   for (const auto phase : kPhases) {
-    if (phase == "context") observer.on_vocabulary(*engine);
+    if (phase == "context") {
+      observer.on_vocabulary(*engine);
+      // Another thread may read it from now on: it is given up only with the process.
+      static_cast<void>(owned.release());
+    }
     if (fake.load_failure_phase == phase && !fail_load(fake, observer)) {
       if (observer.cancelled()) return cancelled();
       return tl::unexpected(LoadFailure{fake.load_failure_class, fake.load_failure_reason});
