@@ -11,6 +11,7 @@
 #include "common/version.h"
 #include "supervisor/admin/grpc/calls.h"
 #include "supervisor/admin/grpc/convert.h"
+#include "supervisor/admin/grpc/failure_calls.h"
 #include "supervisor/rpc/error_detail.h"
 
 namespace berth::admin {
@@ -64,6 +65,23 @@ grpc::ServerUnaryReactor* AdminService::ListInstances(grpc::CallbackServerContex
 grpc::ServerWriteReactor<v1::LoadEvent>* AdminService::LoadModel(
     grpc::CallbackServerContext* context, const v1::LoadModelRequest* request) {
   return start_load(*context, state_, *request);
+}
+
+grpc::ServerWriteReactor<v1::LoadEvent>* AdminService::RetryModel(
+    grpc::CallbackServerContext* context, const v1::LoadModelRequest* request) {
+  return start_retry(*context, state_, *request);
+}
+
+grpc::ServerUnaryReactor* AdminService::ListFailures(grpc::CallbackServerContext* context,
+                                                     const v1::ListFailuresRequest* request,
+                                                     v1::ListFailuresResponse* response) {
+  return start_list_failures(*context, state_, *request, *response);
+}
+
+grpc::ServerUnaryReactor* AdminService::ExplainModel(grpc::CallbackServerContext* context,
+                                                     const v1::ExplainModelRequest* request,
+                                                     v1::ModelReport* response) {
+  return start_explain(*context, state_, *request, *response);
 }
 
 grpc::ServerUnaryReactor* AdminService::UnloadModel(grpc::CallbackServerContext* context,

@@ -21,6 +21,14 @@ class AdminService : public v1::Admin::CallbackService {
                                           v1::ListInstancesResponse* response) override;
   grpc::ServerWriteReactor<v1::LoadEvent>* LoadModel(grpc::CallbackServerContext* context,
                                                      const v1::LoadModelRequest* request) override;
+  grpc::ServerWriteReactor<v1::LoadEvent>* RetryModel(grpc::CallbackServerContext* context,
+                                                      const v1::LoadModelRequest* request) override;
+  grpc::ServerUnaryReactor* ListFailures(grpc::CallbackServerContext* context,
+                                         const v1::ListFailuresRequest* request,
+                                         v1::ListFailuresResponse* response) override;
+  grpc::ServerUnaryReactor* ExplainModel(grpc::CallbackServerContext* context,
+                                         const v1::ExplainModelRequest* request,
+                                         v1::ModelReport* response) override;
   grpc::ServerUnaryReactor* UnloadModel(grpc::CallbackServerContext* context,
                                         const v1::UnloadModelRequest* request,
                                         v1::UnloadModelResponse* response) override;

@@ -14,6 +14,10 @@ namespace berth::admin {
 grpc::ServerWriteReactor<v1::LoadEvent>* start_load(grpc::CallbackServerContext& context,
                                                     ServerState& state,
                                                     const v1::LoadModelRequest& request);
+// The same after lifting by hand what stands against the model.
+grpc::ServerWriteReactor<v1::LoadEvent>* start_retry(grpc::CallbackServerContext& context,
+                                                     ServerState& state,
+                                                     const v1::LoadModelRequest& request);
 grpc::ServerWriteReactor<v1::LogChunk>* start_read_log(grpc::CallbackServerContext& context,
                                                        ServerState& state,
                                                        const v1::ReadLogRequest& request);

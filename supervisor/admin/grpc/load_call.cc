@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -5,6 +6,7 @@
 
 #include "supervisor/admin/grpc/calls.h"
 #include "supervisor/admin/grpc/convert.h"
+#include "supervisor/admin/grpc/convert_failure.h"
 #include "supervisor/rpc/deadline.h"
 #include "supervisor/rpc/error_detail.h"
 #include "supervisor/rpc/event_writer.h"
@@ -17,9 +19,16 @@ namespace {
 // core strand.
 class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::ClaimObserver {
  public:
+  enum class Kind : std::uint8_t { kLoad, kRetry };
+
   LoadCall(grpc::CallbackServerContext& context, ServerState& state, v1::LoadModelRequest request,
-           SteadyTime deadline)
-      : EventWriter(context), state_(state), request_(std::move(request)), deadline_(deadline) {}
+           SteadyTime deadline, Kind kind)
+      : EventWriter(context),
+        state_(state),
+        request_(std::move(request)),
+        deadline_(deadline),
+        kind_(kind),
+        audience_(audience_of(context.peer())) {}
 
   void run(std::shared_ptr<LoadCall> self) {
     state_.services.clock.post([self = std::move(self)] { self->start(self); });
@@ -56,15 +65,28 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
 
  private:
   void start(const std::shared_ptr<LoadCall>& self) {
+    if (kind_ == Kind::kRetry && audience_ != rpc::Audience::kAdmin) {
+      return end_badly({Reason::kPermissionDenied, "Only an admin may lift a failure."});
+    }
     const auto model = state_.services.catalog()->find(request_.model());
     if (!model) return end_badly(model.error());
     model_ = (*model)->name;
     const std::string before = state_.services.residency.state_of(model_);
     if (before == "ready" || before == "busy") return end_with_state(/*ready=*/true);
     if (gone_) return;
+    // One that has a problem is refused, and then nothing is tried that could say more.
+    if (kind_ == Kind::kRetry && (*model)->problem.empty()) lift();
     self_ = self;
     claim_ = state_.services.residency.acquire(*model, residency::RequestClass::kOperator,
                                                deadline_, *this);
+  }
+
+  void lift() {
+    const auto lifted = state_.services.residency.retry(model_, "berth retry");
+    if (!lifted) return;
+    v1::LoadEvent event;
+    *event.mutable_lifted() = to_proto(*lifted, audience_);
+    push(std::move(event));
   }
 
   // A process of this load exists, so that the load goes on without a claim (L5).
@@ -81,7 +103,7 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
   }
 
   void end_badly(const Error& error) {
-    const v1::ErrorDetail detail = rpc::to_proto(error, {}, rpc::Audience::kAdmin);
+    const v1::ErrorDetail detail = rpc::to_proto(error, {}, audience_);
     v1::LoadEvent event;
     *event.mutable_error() = detail;
     fail_with(std::move(event), detail, rpc::to_status(error));
@@ -113,22 +135,37 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
   ServerState& state_;
   const v1::LoadModelRequest request_;
   const SteadyTime deadline_;
+  const Kind kind_;
+  const rpc::Audience audience_;
   std::string model_;
   std::unique_ptr<residency::Claim> claim_;
   bool gone_ = false;
   std::shared_ptr<LoadCall> self_;  // while there is a claim
 };
 
+grpc::ServerWriteReactor<v1::LoadEvent>* start(grpc::CallbackServerContext& context,
+                                               ServerState& state,
+                                               const v1::LoadModelRequest& request,
+                                               LoadCall::Kind kind) {
+  const auto call = std::make_shared<LoadCall>(
+      context, state, request, rpc::deadline_of(context, 0, state.services.clock), kind);
+  call->begin(call);
+  call->run(call);
+  return call.get();
+}
+
 }  // namespace
 
 grpc::ServerWriteReactor<v1::LoadEvent>* start_load(grpc::CallbackServerContext& context,
                                                     ServerState& state,
                                                     const v1::LoadModelRequest& request) {
-  const auto call = std::make_shared<LoadCall>(context, state, request,
-                                               rpc::deadline_of(context, 0, state.services.clock));
-  call->begin(call);
-  call->run(call);
-  return call.get();
+  return start(context, state, request, LoadCall::Kind::kLoad);
+}
+
+grpc::ServerWriteReactor<v1::LoadEvent>* start_retry(grpc::CallbackServerContext& context,
+                                                     ServerState& state,
+                                                     const v1::LoadModelRequest& request) {
+  return start(context, state, request, LoadCall::Kind::kRetry);
 }
 
 }  // namespace berth::admin

@@ -108,7 +108,8 @@ bool outlives_restart(const FailureRecord& record) {
 }
 
 std::string way_out(const FailureRecord& record) {
-  const std::string retry = "`berth load " + record.model + "` tries it again";
+  const std::string retry = "`berth retry " + record.model + "` tries it again, `berth why " +
+                            record.model + "` tells more";
   switch (record.failure_class) {
     case FailureClass::kPermanent:
       return "Another file or another version of the server lifts this by itself; " + retry + ".";
@@ -125,8 +126,7 @@ std::string way_out(const FailureRecord& record) {
     case FailureClass::kUnclassified:
       break;
   }
-  return "`berth logs " + record.model +
-         "` shows what it wrote; a change of its file or settings lifts this, and " + retry + ".";
+  return "A change of its file or settings lifts this by itself; " + retry + ".";
 }
 
 }  // namespace berth::core

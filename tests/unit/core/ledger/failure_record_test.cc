@@ -74,7 +74,7 @@ TEST(FailureRecord, L21_ClassDecidesWhetherItOutlivesARestart) {
 TEST(FailureRecord, L22_WayOutNamesTheModel) {
   for (int i = 0; i <= static_cast<int>(FailureClass::kUnclassified); ++i) {
     const auto record = failure_record(1, "demo", static_cast<FailureClass>(i));
-    EXPECT_THAT(way_out(record), HasSubstr("berth load demo"));
+    EXPECT_THAT(way_out(record), HasSubstr("berth retry demo"));
   }
 }
 

@@ -1,0 +1,172 @@
+#include "supervisor/admin/grpc/convert_failure.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/text.h"
+#include "common/units.h"
+#include "common/wall_time.h"
+#include "supervisor/core/exit_status.h"
+#include "supervisor/core/failure.h"
+
+namespace berth::admin {
+namespace {
+
+constexpr std::size_t kMostPathBytes = 4096;
+
+std::int64_t to_ms(WallTime time) {
+  return time.time_since_epoch().count();
+}
+
+void put_condition(core::ProvenanceField field, std::string value, v1::FailureRecord& to) {
+  v1::Condition& condition = *to.add_conditions();
+  condition.set_field(std::string(core::provenance_field_name(field)));
+  condition.set_value(std::move(value));
+}
+
+std::string describe(const core::FileIdentity& file, rpc::Audience audience) {
+  const std::string path =
+      audience == rpc::Audience::kAdmin ? printable_line(file.path, kMostPathBytes) : "";
+  // Of a split model only the first file carries size and time.
+  if (file.size == 0 && file.modified_ns == 0) return path;
+  const auto modified = std::chrono::floor<std::chrono::milliseconds>(
+      std::chrono::sys_time<std::chrono::nanoseconds>(std::chrono::nanoseconds(file.modified_ns)));
+  const std::string what =
+      format_bytes(file.size) + ", written " + format_utc(WallTime(modified.time_since_epoch()));
+  return path.empty() ? what : path + " (" + what + ")";
+}
+
+std::string describe(const std::vector<core::FileIdentity>& files, rpc::Audience audience) {
+  std::string text;
+  if (files.size() != 1) text = std::to_string(files.size()) + " files";
+  for (const core::FileIdentity& file : files) {
+    const std::string one = describe(file, audience);
+    if (one.empty()) continue;
+    if (!text.empty()) text += ", ";
+    text += one;
+  }
+  return text;
+}
+
+std::string describe(const std::map<std::string, std::uint64_t>& budget) {
+  std::string text;
+  for (const auto& [domain, bytes] : budget) {
+    if (!text.empty()) text += ", ";
+    text += domain + " " + format_bytes(bytes);
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string describe(const std::vector<core::DeviceIdentity>& devices) {
+  std::string text;
+  for (const core::DeviceIdentity& device : devices) {
+    if (!text.empty()) text += ", ";
+    text += device.id;
+    if (!device.driver.empty()) text += " (" + device.driver + ")";
+  }
+  return text.empty() ? "the processor" : text;
+}
+
+// Only what is known: what is not can never lift the failure.
+void put_conditions(const core::Provenance& from, rpc::Audience audience, v1::FailureRecord& to) {
+  using Field = core::ProvenanceField;
+  if (from.runtime) put_condition(Field::kRuntime, *from.runtime, to);
+  if (from.files) put_condition(Field::kFiles, describe(*from.files, audience), to);
+  if (from.budget) put_condition(Field::kBudget, describe(*from.budget), to);
+  if (from.sequences) put_condition(Field::kSequences, std::to_string(*from.sequences), to);
+  if (from.window) put_condition(Field::kWindow, std::to_string(*from.window) + " tokens", to);
+  if (from.kv_types) {
+    put_condition(Field::kKvTypes, from.kv_types->keys + "/" + from.kv_types->values, to);
+  }
+  if (from.devices) put_condition(Field::kDevices, describe(*from.devices), to);
+  if (from.launch_hash) {
+    std::array<char, 17> hex{};
+    std::snprintf(hex.data(), hex.size(), "%016llx",
+                  static_cast<unsigned long long>(*from.launch_hash));
+    put_condition(Field::kLaunch,
+                  "command line, environment and template, hash " + std::string(hex.data()), to);
+  }
+}
+
+void put_memory(const core::FailureMemory& from, v1::FailureMemory& to) {
+  to.set_domain(from.domain);
+  if (from.predicted_charge) to.set_predicted_charge(*from.predicted_charge);
+  if (from.free_before) to.set_free_before(*from.free_before);
+  if (from.free_at_failure) to.set_free_at_failure(*from.free_at_failure);
+  if (from.high_water) to.set_high_water(*from.high_water);
+  if (from.failing_allocation) to.set_failing_allocation(*from.failing_allocation);
+}
+
+void put_lift(const core::Lift& from, v1::Lift& to) {
+  to.set_when_unix_ms(to_ms(from.when));
+  to.set_cause(std::string(core::lift_cause_name(from.cause)));
+  if (from.moved) to.set_field(std::string(core::provenance_field_name(from.moved->field)));
+  to.set_text(core::to_string(from));
+}
+
+}  // namespace
+
+rpc::Audience audience_of(std::string_view peer) {
+  return peer.starts_with("unix:") ? rpc::Audience::kAdmin : rpc::Audience::kClient;
+}
+
+v1::FailureRecord to_proto(const core::FailureRecord& record, rpc::Audience audience) {
+  v1::FailureRecord to;
+  to.set_id(record.id.to_string());
+  to.set_model(record.model);
+  to.set_class_(std::string(core::failure_class_name(record.failure_class)));
+  to.set_meaning(std::string(core::failure_class_sentence(record.failure_class)));
+  to.set_reason(record.reason);
+  if (record.exit) {
+    if (const auto* exited = std::get_if<core::Exited>(&*record.exit)) {
+      to.set_exit_code(exited->code);
+    } else if (const auto* signalled = std::get_if<core::Signalled>(&*record.exit)) {
+      to.set_signal(core::signal_name(signalled->signal));
+    }
+  }
+  to.set_instance_id(record.instance.to_string());
+  to.set_started_unix_ms(to_ms(record.started));
+  to.set_ended_unix_ms(to_ms(record.ended));
+  for (const core::FailureMemory& memory : record.memory) put_memory(memory, *to.add_memory());
+  to.set_failing_domain(record.failing_domain);
+  put_conditions(record.provenance, audience, to);
+  if (record.lifted) {
+    put_lift(*record.lifted, *to.mutable_lifted());
+  } else {
+    to.set_way_out(core::way_out(record));
+    to.set_outlives_restart(core::outlives_restart(record));
+  }
+  if (audience != rpc::Audience::kAdmin) return to;
+  // Both may be anything, and a message's text must be UTF-8.
+  for (const std::string& word : record.command) {
+    to.add_command(printable_line(word, core::kFailureArgumentBytes));
+  }
+  for (const std::string& variable : record.environment) {
+    to.add_environment(printable_line(variable, core::kFailureArgumentBytes));
+  }
+  for (const std::string& line : record.log_tail) to.add_log_tail(line);
+  return to;
+}
+
+v1::PastLoad to_proto(const store::LoadRecord& load) {
+  v1::PastLoad to;
+  to.set_instance_id(load.id);
+  to.set_started_unix_ms(to_ms(load.started));
+  if (load.ready) to.set_ready_unix_ms(to_ms(*load.ready));
+  if (load.ended) to.set_ended_unix_ms(to_ms(*load.ended));
+  to.set_outcome(load.outcome);
+  to.set_class_(load.failure_class);
+  to.set_reason(load.reason);
+  to.set_exit(load.exit);
+  to.set_load_ms(static_cast<std::uint64_t>(std::max<std::int64_t>(load.load_ms, 0)));
+  return to;
+}
+
+}  // namespace berth::admin
