@@ -56,6 +56,7 @@
 #include "supervisor/rpc/grpc_worker_client.h"
 #include "supervisor/store/sqlite_store.h"
 #include "supervisor/worker_command.h"
+#include "supervisor/worker_connectors.h"
 
 namespace berth {
 namespace {
@@ -237,9 +238,17 @@ class Daemon {
         .events = *events_,
         .run_blocking = run_blocking_,
         .worker_program = worker,
+        .shim_program = shim_program(),
         .environment = own_environment(),
         .run_dir = config_->server.run_dir,
-        .log = {.directory = config_->server.log_dir, .keep = config_->server.log_keep}});
+        .log = {.directory = config_->server.log_dir, .keep = config_->server.log_keep},
+        .commands = commands_});
+    connectors_.emplace(WorkerConnectors::Parts{.clock = clock_,
+                                                .events = *events_,
+                                                .io = io_,
+                                                .run_blocking = run_blocking_,
+                                                .runs = commands_,
+                                                .workers = connector_});
     catalog_.emplace(CatalogKeeper::Parts{.clock = clock_,
                                           .events = *events_,
                                           .config = config_,
@@ -258,7 +267,7 @@ class Daemon {
             .clock = clock_,
             .ids = ids_,
             .launcher = *launcher_,
-            .connector = connector_,
+            .connector = *connectors_,
             .store = *store_,
             .events = *events_,
             .prepare_launch =
@@ -508,6 +517,8 @@ class Daemon {
   std::optional<process::RealLauncher> launcher_;
   std::unique_ptr<process::Subreaper> subreaper_;
   rpc::GrpcWorkerConnector connector_{clock_};
+  CommandRuns commands_;
+  std::optional<WorkerConnectors> connectors_;
   std::optional<LaunchPreparer> preparer_;
   std::optional<CatalogKeeper> catalog_;
   std::unique_ptr<residency::Residency> residency_;

@@ -10,6 +10,7 @@
 #include "common/event.h"
 #include "common/uuid.h"
 #include "supervisor/catalog/model.h"
+#include "supervisor/command_runs.h"
 #include "supervisor/process/async.h"
 #include "supervisor/process/log_file.h"
 #include "supervisor/residency/residency.h"
@@ -26,9 +27,11 @@ class LaunchPreparer {
     EventSink& events;
     process::RunBlocking run_blocking;
     std::string worker_program;            // absolute
+    std::string shim_program;              // absolute; empty: not found, commands cannot be run
     std::vector<std::string> environment;  // berthd's own
     std::string run_dir;
     process::LogPolicy log;
+    CommandRuns& commands;
   };
 
   explicit LaunchPreparer(Parts parts);
@@ -51,6 +54,11 @@ class LaunchPreparer {
     std::uint64_t start = 0;
   };
 
+  void prepare_command_model(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
+                             std::function<void(Result<residency::PreparedLaunch>)> done);
+  // The launch's log, or none and an event that says so.
+  void take_log(const std::string& model, Result<process::OpenedLog> log,
+                residency::PreparedLaunch& prepared);
   void watch_sizes();
 
   Parts parts_;

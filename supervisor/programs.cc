@@ -17,6 +17,14 @@ fs::path own_directory() {
   return failed ? fs::path() : self.parent_path();
 }
 
+std::string program_beside(const char* name) {
+  const fs::path bin = own_directory();
+  for (const fs::path& candidate : {bin / name, bin / "../libexec/berth" / name}) {
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate.lexically_normal().string();
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string worker_program() {
@@ -24,11 +32,11 @@ std::string worker_program() {
   if (const char* chosen = std::getenv("BERTH_WORKER")) {  // NOLINT(concurrency-mt-unsafe)
     return chosen;
   }
-  const fs::path bin = own_directory();
-  for (const fs::path& candidate : {bin / "berth-worker", bin / "../libexec/berth/berth-worker"}) {
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate.lexically_normal().string();
-  }
-  return {};
+  return program_beside("berth-worker");
+}
+
+std::string shim_program() {
+  return program_beside("berth-shim");
 }
 
 std::string shared_file(const std::string& name) {

@@ -28,12 +28,12 @@ bool uses_vulkan(const catalog::ModelSettings& settings) {
                      [](const std::string& device) { return device.starts_with("Vulkan"); });
 }
 
-bool handed_on(std::string_view variable) {
+}  // namespace
+
+bool configures_devices(std::string_view variable) {
   return std::any_of(kHandedOn.begin(), kHandedOn.end(),
                      [&](std::string_view prefix) { return variable.starts_with(prefix); });
 }
-
-}  // namespace
 
 std::string worker_directory(const std::string& run_dir) {
   return run_dir + std::string(kFolder);
@@ -102,7 +102,7 @@ std::vector<std::string> worker_environment(const std::vector<std::string>& envi
   }
   bool spin_is_set = false;
   for (const std::string& variable : environment) {
-    if (handed_on(variable) && !variable.starts_with("GGML_NO_BACKTRACE=")) {
+    if (configures_devices(variable) && !variable.starts_with("GGML_NO_BACKTRACE=")) {
       kept.push_back(variable);
       spin_is_set = spin_is_set || variable.starts_with(std::string(kSpinVariable) + "=") ||
                     variable.starts_with("OMP_WAIT_POLICY=");

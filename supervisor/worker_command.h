@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/uuid.h"
@@ -21,6 +22,9 @@ std::size_t worker_socket_suffix_bytes();
 // argv of berth-worker at `program` for one instance.
 std::vector<std::string> worker_arguments(const std::string& program, const catalog::Model& model,
                                           const Uuid& instance, const std::string& socket);
+
+// Whether a device driver or libllama reads this variable ("NAME=value" or "NAME").
+bool configures_devices(std::string_view variable);
 
 // The whole environment of a worker, made from berthd's own `environment` ("NAME=value"): what a
 // device driver or libllama reads is handed on (VK_DRIVER_FILES, GGML_VK_VISIBLE_DEVICES, CUDA_…),

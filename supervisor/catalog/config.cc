@@ -10,6 +10,7 @@
 #include "common/text.h"
 #include "supervisor/catalog/config_file.h"
 #include "supervisor/catalog/listen_address.h"
+#include "supervisor/catalog/placeholders.h"
 #include "supervisor/catalog/setting_table.h"
 #include "supervisor/catalog/setting_value.h"
 #include "supervisor/catalog/toml_document.h"
@@ -453,6 +454,45 @@ class Reader {
               here ? written->second.node->line : instance.line, prefix + "command",
               "expected the program and its arguments, such as [\"vllm\", \"serve\", \"NAME\"], "
               "because the kind is \"command\"");
+    }
+    if (is_command) check_command(model, instance, values);
+  }
+
+  // What could only fail when the command is started.
+  void check_command(const ConfiguredModel& model, const Instance& instance,
+                     const EffectiveSettings& values) {
+    const std::string prefix = section_name(Section::kModel, model.name) + ".";
+    // Told at the element of a list where that has a line of its own.
+    const auto wrong = [&](std::string_view key, std::optional<std::size_t> at,
+                           const std::string& suffix, std::string message) {
+      const SettingSpec* const spec = find_setting(Section::kModel, key);
+      const auto written = instance.found.find(spec);
+      const Effective& value = values.at(spec);
+      std::uint32_t line = value.line;
+      if (written != instance.found.end() && at && *at < written->second.node->items.size()) {
+        line = written->second.node->items[*at].line;
+      }
+      problem(value.layer, line, prefix + std::string(key) + suffix, std::move(message));
+    };
+    const auto unknown = [](std::string_view text) -> std::optional<std::string> {
+      for (const std::string& name : placeholders_of(text)) {
+        if (is_known_placeholder(name)) continue;
+        return "`{" + name + "}` is not known; `{port}`, `{socket}` and `{api_key}` are filled " +
+               "in, and `{{" + name + "}}` stands for the text itself";
+      }
+      if (text.find('\0') != std::string_view::npos) return "holds a character of the value 0";
+      return std::nullopt;
+    };
+    for (std::size_t i = 0; i < model.settings.command.size(); ++i) {
+      if (auto message = unknown(model.settings.command[i])) {
+        wrong("command", i, "[" + std::to_string(i) + "]", *std::move(message));
+      }
+    }
+    for (const auto& [name, text] : model.settings.environment) {
+      const std::string suffix = "." + toml_quote(name);
+      if (auto message = unknown(text)) {
+        wrong("environment", std::nullopt, suffix, *std::move(message));
+      }
     }
   }
 

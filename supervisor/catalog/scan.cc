@@ -14,6 +14,7 @@
 #include "common/gguf/gguf.h"
 #include "common/text.h"
 #include "supervisor/catalog/catalog.h"
+#include "supervisor/catalog/placeholders.h"
 #include "supervisor/catalog/setting_value.h"
 #include "supervisor/catalog/toml_document.h"
 
@@ -239,7 +240,7 @@ class Scan {
     model.path = configured.path;
     const auto found = candidates_.find(configured.name);
     if (configured.settings.kind == Kind::kCommand) {
-      model.problem = "Command workers are not supported by this version.";
+      describe_command(model);
       model.served_context = served_context(model.settings, 0, config_.auto_context_max);
     } else if (!model.path.empty()) {
       read(model, {});
@@ -263,6 +264,19 @@ class Scan {
     if (model.settings.kind == Kind::kCommand) model.settings.kind = Kind::kLlama;
     read(model, candidate.problem);
     keep(std::move(model));
+  }
+
+  // Nothing but its probe says what a program does.
+  static void describe_command(Model& model) {
+    model.can_chat = model.settings.probe == "completion";
+    model.can_embed = model.settings.probe == "embedding";
+    const std::set<std::string> open = placeholders_of(model.settings);
+    if (!open.contains(std::string(kPortPlaceholder)) &&
+        !open.contains(std::string(kSocketPlaceholder))) {
+      model.problem =
+          "Its command does not say where to listen: put `{port}` or `{socket}` into `command` or "
+          "`environment`, such as \"--port\", \"{port}\".";
+    }
   }
 
   void keep(Model model) {

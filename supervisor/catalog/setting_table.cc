@@ -409,15 +409,17 @@ constexpr std::array kSettings = {
                        "wins."},
 
     // [model."NAME"] and [defaults]
-    SettingSpec{.section = Section::kModel,
-                .key = "kind",
-                .type = kChoice,
-                .fallback = R"("llama")",
-                .choices = "llama command",
-                .used = true,
-                .store = into<&ModelSettings::kind>,
-                .doc = "`llama`: a GGUF file in a worker of our own. `command`: any program with "
-                       "an OpenAI-compatible HTTP endpoint; this version does not run those yet."},
+    SettingSpec{
+        .section = Section::kModel,
+        .key = "kind",
+        .type = kChoice,
+        .fallback = R"("llama")",
+        .choices = "llama command",
+        .used = true,
+        .store = into<&ModelSettings::kind>,
+        .doc = "`llama`: a GGUF file in a worker of our own. `command`: any program with "
+               "an OpenAI-compatible HTTP endpoint; this version loads and unloads those, but does "
+               "not pass requests on to them yet."},
     SettingSpec{.section = Section::kModel,
                 .key = "path",
                 .type = kPath,
@@ -618,33 +620,46 @@ constexpr std::array kSettings = {
                 .key = "command",
                 .type = kTextList,
                 .fallback = "[]",
+                .used = true,
                 .applies = Applies::kCommand,
                 .store = into<&ModelSettings::command>,
-                .doc = "Program and arguments, without a shell; `{port}`, `{socket}` and "
-                       "`{api_key}` are filled in."},
-    SettingSpec{.section = Section::kModel,
-                .key = "environment",
-                .type = kTextMap,
-                .fallback = "{}",
-                .applies = Applies::kCommand,
-                .store = into<&ModelSettings::environment>,
-                .doc = "Environment variables of the command."},
+                .doc =
+                    "Program and arguments, without a shell. `{port}` (a free one of 127.0.0.1) or "
+                    "`{socket}` (path of a Unix socket) says where it has to listen, "
+                    "`{api_key}` is a key that is made for each run; `{{port}}` stands for the "
+                    "text `{port}`. A program without a slash is looked for in the `PATH` of "
+                    "its environment."},
+    SettingSpec{
+        .section = Section::kModel,
+        .key = "environment",
+        .type = kTextMap,
+        .fallback = "{}",
+        .used = true,
+        .applies = Applies::kCommand,
+        .store = into<&ModelSettings::environment>,
+        .doc = "Environment variables of the command, with the same placeholders as `command`: "
+               "a key is safer here, as arguments can be seen by every user. Besides these "
+               "it gets `PATH`, `HOME`, `LANG`, `TMPDIR`, `XDG_…` and what configures "
+               "device drivers from the environment of berthd."},
     SettingSpec{.section = Section::kModel,
                 .key = "directory",
                 .type = kPath,
                 .fallback = R"("")",
                 .may_be_empty = true,
+                .used = true,
                 .applies = Applies::kCommand,
                 .store = into<&ModelSettings::directory>,
-                .doc = "Working directory of the command."},
+                .doc = "Working directory of the command; empty is `/`."},
     SettingSpec{.section = Section::kModel,
                 .key = "probe",
                 .type = kProbe,
                 .fallback = R"("completion")",
+                .used = true,
                 .applies = Applies::kCommand,
                 .store = into<&ModelSettings::probe>,
-                .doc = "What proves that the command is ready: `completion`, `embedding`, or "
-                       "`path:/…`, a path that must answer 200."},
+                .doc =
+                    "What proves that the command is ready: a `completion` or an `embedding` that "
+                    "it has computed, or `path:/…`, a path that must answer 200."},
     SettingSpec{.section = Section::kModel,
                 .key = "memory",
                 .type = kSizeMap,

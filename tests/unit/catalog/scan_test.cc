@@ -183,10 +183,19 @@ TEST_F(Scanning, AConfiguredFileThatIsMissing) {
               AllOf(HasSubstr("z.gguf"), HasSubstr("no such file"), HasSubstr("`path`")));
 }
 
-TEST_F(Scanning, CommandsAreListedAsNotSupported) {
+TEST_F(Scanning, L27_ACommandMustBeToldWhereToListen) {
   const ScanResult result =
-      scan(config("[models]\ndirs = []\n[model.vllm]\nkind = \"command\"\ncommand = [\"vllm\"]\n"));
-  EXPECT_THAT(model(result, "vllm").problem, HasSubstr("not supported by this version"));
+      scan(config("[models]\ndirs = []\n[model.vllm]\nkind = \"command\"\ncommand = [\"vllm\"]\n"
+                  "[model.embedder]\nkind = \"command\"\ncommand = [\"e\", \"--uds={socket}\"]\n"
+                  "probe = \"embedding\"\n"
+                  "[model.script]\nkind = \"command\"\ncommand = [\"s\"]\n"
+                  "environment = { PORT = \"{port}\" }\n"));
+  EXPECT_THAT(model(result, "vllm").problem, HasSubstr("does not say where to listen"));
+  EXPECT_EQ(model(result, "embedder").problem, "");
+  EXPECT_TRUE(model(result, "embedder").can_embed);
+  EXPECT_FALSE(model(result, "embedder").can_chat);
+  EXPECT_EQ(model(result, "script").problem, "");
+  EXPECT_TRUE(model(result, "script").can_chat);
 }
 
 TEST_F(Scanning, ProjectorsAndAdaptersAreListedWithWhatTheyAre) {

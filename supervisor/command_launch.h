@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "common/uuid.h"
+#include "supervisor/catalog/model.h"
+#include "supervisor/process/port.h"
+
+namespace berth {
+
+// How a command model is started: the counterpart of worker_command.h for kind = "command" (L27).
+
+// Its arguments and its whole environment ("NAME=value") with the placeholders left open: what
+// differs from run to run is not in them, so that they can be hashed (L19) and shown.
+struct CommandTemplate {
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;
+};
+
+// `environment`: berthd's own. PATH, HOME, the locale, directories and what configures device
+// drivers are handed on; what systemd and berth say to berthd is not. The model's own variables
+// come on top.
+CommandTemplate command_template(const catalog::ModelSettings& settings,
+                                 const std::vector<std::string>& environment);
+
+// Everything that a run needs before its program can be executed.
+struct CommandLaunch {
+  std::string program;  // absolute
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;
+  std::string directory;       // empty: "/"
+  std::string key;             // 256 random bits
+  process::ReservedPort port;  // 0 where it listens at `socket`
+  std::string socket;
+};
+
+// Chooses the port and the key, looks for the program and fills the placeholders in. `socket`: the
+// path for a Unix socket. Blocks on the file system: run it on the pool. Errors: kLoadFailed with
+// what is missing.
+Result<CommandLaunch> prepare_command(const catalog::ModelSettings& settings,
+                                      const CommandTemplate& open, const std::string& socket);
+
+}  // namespace berth

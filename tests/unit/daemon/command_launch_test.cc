@@ -1,0 +1,115 @@
+#include "supervisor/command_launch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/unit/process/temp_dir.h"
+
+namespace berth {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TempDir;
+
+catalog::ModelSettings command(std::vector<std::string> argv) {
+  catalog::ModelSettings settings;
+  settings.kind = catalog::Kind::kCommand;
+  settings.command = std::move(argv);
+  return settings;
+}
+
+Result<CommandLaunch> prepare(const catalog::ModelSettings& settings) {
+  return prepare_command(settings, command_template(settings, {"PATH=/usr/bin:/bin"}), "/r/a.sock");
+}
+
+TEST(CommandLaunch, L27_PortAndKeyAreFilledInForEachRun) {
+  auto settings = command({"sh", "--port={port}", "{{port}}"});
+  settings.environment = {{"KEY", "{api_key}"}, {"AT", "127.0.0.1:{port}"}};
+  const auto one = prepare(settings);
+  const auto two = prepare(settings);
+  ASSERT_TRUE(one) << one.error().message;
+  ASSERT_TRUE(two) << two.error().message;
+  const std::string port = std::to_string(one->port.port);
+  EXPECT_NE(one->port.port, 0);
+  EXPECT_THAT(one->argv, ElementsAre("sh", "--port=" + port, "{port}"));
+  EXPECT_THAT(one->environment, Contains("AT=127.0.0.1:" + port));
+  EXPECT_THAT(one->environment, Contains("KEY=" + one->key));
+  EXPECT_EQ(one->key.size(), 64U);
+  EXPECT_EQ(one->socket, "");
+  EXPECT_EQ(one->program, "/usr/bin/sh");
+  EXPECT_NE(one->key, two->key);
+  EXPECT_NE(one->port.port, two->port.port);
+}
+
+TEST(CommandLaunch, L27_ASocketNeedsNoPort) {
+  const auto launch = prepare(command({"sh", "--uds", "{socket}"}));
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->socket, "/r/a.sock");
+  EXPECT_EQ(launch->port.port, 0);
+  EXPECT_THAT(launch->argv, ElementsAre("sh", "--uds", "/r/a.sock"));
+}
+
+TEST(CommandLaunch, L19_TheTemplateIsTheSameForEachRun) {
+  auto settings = command({"sh", "{port}", "{socket}", "{api_key}"});
+  settings.environment = {{"KEY", "{api_key}"}};
+  const CommandTemplate open = command_template(settings, {"PATH=/bin"});
+  EXPECT_EQ(open.argv, settings.command);
+  EXPECT_THAT(open.environment, ElementsAre("PATH=/bin", "KEY={api_key}"));
+}
+
+TEST(CommandLaunch, L27_TheEnvironmentIsThatOfASessionAndItsOwn) {
+  auto settings = command({"sh", "{port}"});
+  settings.environment = {{"HOME", "/own"}};
+  const CommandTemplate open = command_template(
+      settings, {"HOME=/root", "LANG=C", "LC_ALL=C", "NOTIFY_SOCKET=/run/x", "LISTEN_FDS=1",
+                 "BERTH_CONFIG=/x", "CUDA_VISIBLE_DEVICES=0", "PATHS=/x", "odd"});
+  EXPECT_THAT(open.environment, ElementsAre("LANG=C", "LC_ALL=C", "CUDA_VISIBLE_DEVICES=0",
+                                            "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/own"));
+}
+
+TEST(CommandLaunch, L27_WhatBerthdWasGivenIsNotFilledIn) {
+  auto settings = command({"sh", "{port}"});
+  const auto launch =
+      prepare_command(settings, command_template(settings, {"PATH=/bin", "LANG={api_key}"}), "");
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_THAT(launch->environment, Contains("LANG={api_key}"));
+}
+
+TEST(CommandLaunch, L27_AMissingProgramIsNamed) {
+  auto launch = prepare(command({"vllm-not-here", "{port}"}));
+  ASSERT_FALSE(launch);
+  EXPECT_EQ(launch.error().reason, Reason::kLoadFailed);
+  EXPECT_EQ(launch.error().message,
+            "no such program: \"vllm-not-here\"; it is in no directory of PATH");
+  launch = prepare(command({"/nonexistent/vllm", "{port}"}));
+  ASSERT_FALSE(launch);
+  EXPECT_THAT(launch.error().message, HasSubstr("no such program"));
+
+  const TempDir dir;
+  std::ofstream(dir.file("plain")) << "x";
+  launch = prepare(command({dir.file("plain"), "{port}"}));
+  ASSERT_FALSE(launch);
+  EXPECT_THAT(launch.error().message, HasSubstr("no program that can be executed"));
+
+  // A relative path is below the working directory.
+  ASSERT_EQ(::chmod(dir.file("plain").c_str(), S_IRWXU), 0);
+  auto settings = command({"./plain", "{port}"});
+  settings.directory = dir.path();
+  launch = prepare(settings);
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->program, dir.file("plain"));
+  settings.directory = "/nonexistent";
+  launch = prepare(settings);
+  ASSERT_FALSE(launch);
+  EXPECT_THAT(launch.error().message, HasSubstr("working directory"));
+}
+
+}  // namespace
+}  // namespace berth
