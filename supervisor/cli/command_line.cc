@@ -23,6 +23,9 @@ struct Parsed {
   ChatOptions chat;
   CompleteOptions complete;
   LoadOptions load;
+  LoadOptions retry;
+  FailuresOptions failures;
+  WhyOptions why;
   UnloadOptions unload;
   LogsOptions logs;
   EventsOptions events;
@@ -53,6 +56,7 @@ class CommandLine {
   void add_sampling(CLI::App& verb, SamplingOptions& sampling);
   void add_asking();
   void add_models();
+  void add_failures();
   void add_watching();
   void add_config();
   void add_about();
@@ -188,6 +192,40 @@ void CommandLine::add_models() {
                    "Also when requests run on it or wait for it; they fail");
 }
 
+void CommandLine::add_failures() {
+  CLI::App* failures = add(
+      app_, "failures", "List the models whose load failed and is not tried again",
+      "A load that failed by itself is remembered, and as long as the failure stands the model "
+      "is not tried: 'berth why MODEL' tells all of one, 'berth retry MODEL' tries it again.\n\n"
+      "  berth failures\n"
+      "  berth failures demo --all",
+      [this](Context& context) { return run_failures(context, parsed_.failures); });
+  failures->add_option("MODEL", parsed_.failures.model, "Only of this model");
+  failures->add_flag("--all", parsed_.failures.all,
+                     "Also those that do not stand any more, with what lifted them");
+  failures
+      ->add_option("--limit", parsed_.failures.limit, "At most so many, 1 to 1000 (default: 100)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000).description(""));
+  CLI::App* why = add(
+      app_, "why", "Tell why a model is or is not served",
+      "Its state now; the failure that stands with its class, reason, exit, memory, log and what "
+      "lifts it; the failures before that and how the last loads went. Ends with 0 also where "
+      "nothing is wrong.\n\n"
+      "  berth why demo",
+      [this](Context& context) { return run_why(context, parsed_.why); });
+  why->add_option("MODEL", parsed_.why.model, "Name or alias of the model")->required();
+  CLI::App* retry =
+      add(app_, "retry", "Lift a model's failure, load it and wait until it is ready",
+          "Ends with 1 and the reason when it fails again, which makes a new record. Ctrl-C ends "
+          "only the waiting: the load goes on.",
+          [this](Context& context) { return run_retry(context, parsed_.retry); });
+  retry->add_option("MODEL", parsed_.retry.model, "Name or alias of the model")->required();
+  retry->add_flag("--no-wait", parsed_.retry.no_wait, "Return when the load has begun");
+  retry->add_flag("-v,--verbose", parsed_.retry.verbose,
+                  "Tell the progress in lines where there is no terminal");
+}
+
 void CommandLine::add_watching() {
   CLI::App* logs =
       add(app_, "logs", "Show what a model's worker wrote", "  berth logs demo --lines 50 -f",
@@ -321,6 +359,7 @@ CommandLine::CommandLine()
   app_.footer("'berth VERB --help' tells more about a verb.");
   add_asking();
   add_models();
+  add_failures();
   add_watching();
   add_config();
   add_about();
@@ -449,7 +488,8 @@ manual::ManPage man_page_texts() {
        {{"--json",
          "Field names are those of the messages in proto/berth/v1. Numbers of 64 bits are numbers; "
          "plain fields are there also when they are 0 or empty; messages and optional fields are "
-         "there only when they are set. Streams (chat, complete, load, logs, events) print one "
+         "there only when they are set. Streams (chat, complete, load, retry, logs, events) print "
+         "one "
          "object a line. A refusal is printed as {\"error\": {…}}, besides the text on the "
          "standard error."}}},
       {"ENVIRONMENT",

@@ -44,6 +44,16 @@ struct LoadOptions {
   bool verbose = false;
 };
 
+struct FailuresOptions {
+  std::string model;  // empty: of all models
+  bool all = false;
+  std::optional<std::uint32_t> limit;  // 1 to 1000
+};
+
+struct WhyOptions {
+  std::string model;
+};
+
 struct UnloadOptions {
   std::string model;
   bool force = false;

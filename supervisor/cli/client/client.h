@@ -52,11 +52,17 @@ class Client {
   virtual Reply<v1::EffectiveConfig> effective_config() = 0;
   virtual Reply<v1::UnloadModelResponse> unload(const v1::UnloadModelRequest& request) = 0;
 
+  virtual Reply<v1::ListFailuresResponse> list_failures(const v1::ListFailuresRequest& request) = 0;
+  virtual Reply<v1::ModelReport> explain(const v1::ExplainModelRequest& request) = 0;
+
   virtual Reply<void> generate(const v1::GenerateRequest& request,
                                const Handler<v1::GenerateEvent>& on_event,
                                const std::stop_token& stop) = 0;
   virtual Reply<void> load(const v1::LoadModelRequest& request,
                            const Handler<v1::LoadEvent>& on_event, const std::stop_token& stop) = 0;
+  virtual Reply<void> retry(const v1::LoadModelRequest& request,
+                            const Handler<v1::LoadEvent>& on_event,
+                            const std::stop_token& stop) = 0;
   virtual Reply<void> read_log(const v1::ReadLogRequest& request,
                                const Handler<v1::LogChunk>& on_chunk,
                                const std::stop_token& stop) = 0;

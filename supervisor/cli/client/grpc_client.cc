@@ -199,6 +199,16 @@ class GrpcClient : public Client {
       return admin_->UnloadModel(context, request, reply);
     });
   }
+  Reply<v1::ListFailuresResponse> list_failures(const v1::ListFailuresRequest& request) override {
+    return unary<v1::ListFailuresResponse>(kUnaryDeadline, [&](auto* context, auto* reply) {
+      return admin_->ListFailures(context, request, reply);
+    });
+  }
+  Reply<v1::ModelReport> explain(const v1::ExplainModelRequest& request) override {
+    return unary<v1::ModelReport>(kUnaryDeadline, [&](auto* context, auto* reply) {
+      return admin_->ExplainModel(context, request, reply);
+    });
+  }
 
   Reply<void> generate(const v1::GenerateRequest& request,
                        const Handler<v1::GenerateEvent>& on_event,
@@ -210,6 +220,11 @@ class GrpcClient : public Client {
                    const std::stop_token& stop) override {
     return stream(on_event, stop,
                   [&](auto* context) { return admin_->LoadModel(context, request); });
+  }
+  Reply<void> retry(const v1::LoadModelRequest& request, const Handler<v1::LoadEvent>& on_event,
+                    const std::stop_token& stop) override {
+    return stream(on_event, stop,
+                  [&](auto* context) { return admin_->RetryModel(context, request); });
   }
   Reply<void> read_log(const v1::ReadLogRequest& request, const Handler<v1::LogChunk>& on_chunk,
                        const std::stop_token& stop) override {

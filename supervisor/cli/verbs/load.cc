@@ -5,6 +5,7 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "supervisor/cli/answer.h"
+#include "supervisor/cli/format/failure_text.h"
 #include "supervisor/cli/progress.h"
 #include "supervisor/cli/verbs/verbs.h"
 
@@ -21,9 +22,16 @@ std::string describe(const v1::Instance& instance) {
   return text.empty() ? text : " (" + text + ")";
 }
 
-}  // namespace
+using Call = Reply<void> (Client::*)(const v1::LoadModelRequest&, const Handler<v1::LoadEvent>&,
+                                     const std::stop_token&);
 
-ExitCode run_load(Context& context, const LoadOptions& options) {
+// What stood against the model until the retry.
+std::string describe_lifted(const v1::FailureRecord& failure, WallTime now) {
+  return "lifted the failure of " + ago(failure.ended_unix_ms(), now) + " (" +
+         printable_line(failure.class_(), 32) + ", " + failure_words(failure) + ")\n";
+}
+
+ExitCode follow(Context& context, const LoadOptions& options, Call call) {
   Environment& environment = context.environment();
   auto client = context.client();
   if (!client) return context.fail(client.error());
@@ -61,6 +69,12 @@ ExitCode run_load(Context& context, const LoadOptions& options) {
       case v1::LoadEvent::kStarted:
         started = event.started();
         break;
+      case v1::LoadEvent::kLifted:
+        if (!context.json()) {
+          progress.clear();
+          context.print(describe_lifted(event.lifted(), environment.wall_now()));
+        }
+        break;
       case v1::LoadEvent::kError:
       case v1::LoadEvent::EVENT_NOT_SET:
         break;
@@ -69,7 +83,7 @@ ExitCode run_load(Context& context, const LoadOptions& options) {
   };
   Reply<void> reply;
   const Caught caught = environment.interrupts.during(
-      [&](const std::stop_token& stop) { reply = (*client)->load(request, on_event, stop); });
+      [&](const std::stop_token& stop) { reply = ((*client)->*call)(request, on_event, stop); });
   progress.clear();
 
   if (reply && ready) {
@@ -96,6 +110,16 @@ ExitCode run_load(Context& context, const LoadOptions& options) {
   }
   if (!reply) return context.fail(reply.error(), options.model);
   return context.refuse("the daemon ended the stream without saying whether " + name + " is ready");
+}
+
+}  // namespace
+
+ExitCode run_load(Context& context, const LoadOptions& options) {
+  return follow(context, options, &Client::load);
+}
+
+ExitCode run_retry(Context& context, const LoadOptions& options) {
+  return follow(context, options, &Client::retry);
 }
 
 }  // namespace berth::cli

@@ -75,6 +75,18 @@ class FakeDaemon::AdminService : public v1::Admin::Service {
                          grpc::ServerWriter<v1::LoadEvent>* writer) override {
     return run(daemon_.load, context, *request, *writer);
   }
+  grpc::Status RetryModel(grpc::ServerContext* context, const v1::LoadModelRequest* request,
+                          grpc::ServerWriter<v1::LoadEvent>* writer) override {
+    return run(daemon_.retry, context, *request, *writer);
+  }
+  grpc::Status ListFailures(grpc::ServerContext* context, const v1::ListFailuresRequest* request,
+                            v1::ListFailuresResponse* reply) override {
+    return run(daemon_.list_failures, context, *request, *reply);
+  }
+  grpc::Status ExplainModel(grpc::ServerContext* context, const v1::ExplainModelRequest* request,
+                            v1::ModelReport* reply) override {
+    return run(daemon_.explain, context, *request, *reply);
+  }
   grpc::Status UnloadModel(grpc::ServerContext* context, const v1::UnloadModelRequest* request,
                            v1::UnloadModelResponse* reply) override {
     return run(daemon_.unload, context, *request, *reply);

@@ -62,8 +62,11 @@ class FakeDaemon {
   Unary<v1::ListInstancesRequest, v1::ListInstancesResponse> list_instances;
   Unary<v1::UnloadModelRequest, v1::UnloadModelResponse> unload;
   Unary<v1::GetConfigRequest, v1::EffectiveConfig> config;
+  Unary<v1::ListFailuresRequest, v1::ListFailuresResponse> list_failures;
+  Unary<v1::ExplainModelRequest, v1::ModelReport> explain;
   Stream<v1::GenerateRequest, v1::GenerateEvent> generate;
   Stream<v1::LoadModelRequest, v1::LoadEvent> load;
+  Stream<v1::LoadModelRequest, v1::LoadEvent> retry;
   Stream<v1::ReadLogRequest, v1::LogChunk> read_log;
   Stream<v1::WatchEventsRequest, v1::Event> watch_events;
 
