@@ -45,6 +45,7 @@
 #include "supervisor/memory/process_memory.h"
 #include "supervisor/process/asio_clock.h"
 #include "supervisor/process/directories.h"
+#include "supervisor/process/file_log_watcher.h"
 #include "supervisor/process/leftovers.h"
 #include "supervisor/process/proc.h"
 #include "supervisor/process/process_launcher.h"
@@ -285,7 +286,8 @@ class Daemon {
                 [environment = own_environment()](const catalog::Model& model) {
                   return load_provenance(model, environment);
                 },
-            .memory = memory_domains},
+            .memory = memory_domains,
+            .log_watcher = &log_watcher_},
         limits);
     return {};
   }
@@ -517,6 +519,8 @@ class Daemon {
   std::optional<process::RealLauncher> launcher_;
   std::unique_ptr<process::Subreaper> subreaper_;
   rpc::GrpcWorkerConnector connector_{clock_};
+  process::FileLogWatcher log_watcher_{
+      {.clock = clock_, .run_blocking = run_blocking_, .on_readable = readable_on(io_)}};
   CommandRuns commands_;
   std::optional<WorkerConnectors> connectors_;
   std::optional<LaunchPreparer> preparer_;

@@ -614,6 +614,7 @@ constexpr std::array kSettings = {
                 .key = "fatal_exceptions",
                 .type = kTextList,
                 .fallback = R"(["ValueError", "ModuleNotFoundError", "ImportError"])",
+                .used = true,
                 .store = into<&ModelSettings::fatal_exceptions>,
                 .doc = "Python exceptions in a log that mean that a load cannot succeed."},
     SettingSpec{.section = Section::kModel,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -90,12 +91,22 @@ void InstanceMachine::on_event(const SaidLoadFailed& event, const Moment& now,
                                InstanceActions& out) {
   if (state_.value == State::kLoading) {
     fail_load(StopCause::kLoadFailed, {event.failure_class, event.reason, std::nullopt}, now, out);
-  } else if (verdict_pending_ && failure_ && failure_->status && failure_->reason.empty()) {
+  } else if (lacks_reason()) {
     // The process was gone before its last words arrived: they still say why.
     failure_->failure_class = event.failure_class;
     failure_->reason = event.reason;
     stream_open_ = false;
     judge(now, out);
+  }
+}
+
+void InstanceMachine::on_event(const LogJudged& event, const Moment& now, InstanceActions& out) {
+  if (loads(state_.value) && has_process_) {
+    fail_load(StopCause::kLoadFailed, {event.failure_class, event.reason, std::nullopt}, now, out);
+  } else if (lacks_reason()) {
+    // Its exit is reported with the line once all else that it left behind is there.
+    failure_->failure_class = event.failure_class;
+    failure_->reason = event.reason;
   }
 }
 
@@ -135,6 +146,13 @@ void InstanceMachine::on_event(const ProcessExited& event, const Moment& now,
     if (before != State::kClosing) out.push_back(Action::kReportUnavailable);
     out.insert(out.end(), {Action::kReportDied, Action::kReportExited});
     return;
+  }
+  // It told of its crash, and was gone before our signal came.
+  const auto* signalled = std::get_if<Signalled>(&event.status);
+  const bool its_own = std::holds_alternative<Exited>(event.status) ||
+                       (signalled != nullptr && signalled->signal != SIGKILL);
+  if (verdict_pending_ && failure_ && failure_->failure_class == FailureClass::kCrash && its_own) {
+    failure_->status = event.status;
   }
   if (result_.value == InstanceResult::kReady) result_.set(InstanceResult::kStopped, now);
   enter(ready_ ? State::kGone : State::kFailed, now);
@@ -334,6 +352,11 @@ void InstanceMachine::fail_load(StopCause cause, LoadFailure failure, const Mome
   log_pending_ = true;
   verdict_until_ = now.steady + policy_.evidence_wait;
   out.insert(out.end(), {Action::kReportStopping, Action::kCollectLog});
+}
+
+// Its process ended by itself, and nobody has said why yet.
+bool InstanceMachine::lacks_reason() const {
+  return verdict_pending_ && failure_ && failure_->status && failure_->reason.empty();
 }
 
 void InstanceMachine::judge(const Moment& /*now*/, InstanceActions& out) {

@@ -39,6 +39,11 @@ struct SaidLoadFailed {
   FailureClass failure_class = FailureClass::kUnclassified;
   std::string reason;  // sanitised
 };
+// A line of its log says that its load cannot succeed (L7).
+struct LogJudged {
+  FailureClass failure_class = FailureClass::kUnclassified;
+  std::string reason;  // sanitised
+};
 struct Disconnected {};  // the control stream ended; nothing more comes from it
 struct LogCollected {};  // the last lines of its log are known
 struct ProcessExited {
@@ -58,9 +63,10 @@ struct LeaseReturned {
 };
 struct TimePassed {};  // wake_at() is over
 
-using InstanceEvent = std::variant<NotLaunched, Launched, Listening, BecameReady, SaidLoadFailed,
-                                   Disconnected, LogCollected, ProcessExited, StopOrdered,
-                                   CloseOrdered, LeaseGranted, LeaseReturned, TimePassed>;
+using InstanceEvent =
+    std::variant<NotLaunched, Launched, Listening, BecameReady, SaidLoadFailed, LogJudged,
+                 Disconnected, LogCollected, ProcessExited, StopOrdered, CloseOrdered, LeaseGranted,
+                 LeaseReturned, TimePassed>;
 
 // --- What is to be done about it, in this order.
 enum class InstanceAction : std::uint8_t {
@@ -134,6 +140,7 @@ class InstanceMachine {
   void on_event(const Listening& event, const Moment& now, InstanceActions& out);
   void on_event(const BecameReady& event, const Moment& now, InstanceActions& out);
   void on_event(const SaidLoadFailed& event, const Moment& now, InstanceActions& out);
+  void on_event(const LogJudged& event, const Moment& now, InstanceActions& out);
   void on_event(const Disconnected& event, const Moment& now, InstanceActions& out);
   void on_event(const LogCollected& event, const Moment& now, InstanceActions& out);
   void on_event(const ProcessExited& event, const Moment& now, InstanceActions& out);
@@ -150,6 +157,7 @@ class InstanceMachine {
   void kill(const Moment& now, InstanceActions& out);
   void fail_load(StopCause cause, LoadFailure failure, const Moment& now, InstanceActions& out);
   void judge(const Moment& now, InstanceActions& out);
+  [[nodiscard]] bool lacks_reason() const;
   void on_exit_before_ready(const Moment& now, InstanceActions& out);
   void on_wait_over(const Moment& now, InstanceActions& out);
 

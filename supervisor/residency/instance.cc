@@ -92,6 +92,7 @@ void Instance::on_prepared(Result<PreparedLaunch> prepared) {
   socket_ = prepared->socket;
   command_ = prepared->spec.argv;
   variables_ = prepared->spec.environment;
+  std::optional<process::LogPlace> log_place = std::move(prepared->log);
   Result<std::unique_ptr<process::ChildProcess>> child =
       environment_.launcher.launch(std::move(prepared->spec), *this);
   if (!child) {
@@ -104,6 +105,7 @@ void Instance::on_prepared(Result<PreparedLaunch> prepared) {
       {id_text_, model_->name, pid_, process_->start_ticks(), environment_.boot_id});
   announce_start();
   feed(core::Launched{});
+  watch_log(std::move(log_place));
 }
 
 void Instance::fetch_last_load_time() {
@@ -119,16 +121,6 @@ void Instance::fetch_last_load_time() {
           self->progress_.expect(std::chrono::milliseconds(last->load_ms));
         }
       });
-}
-
-void Instance::fetch_log_tail() {
-  environment_.log_tail(model_->name, machine_.id(),
-                        [find = find_, id = machine_.id()](std::vector<std::string> lines) {
-                          if (const auto self = find(id)) {
-                            self->log_tail_ = std::move(lines);
-                            self->feed(core::LogCollected{});
-                          }
-                        });
 }
 
 // --- what happens
@@ -208,6 +200,7 @@ void Instance::feed(const core::InstanceEvent& event) {
   const auto keep = shared_from_this();
   const core::InstanceActions actions = machine_.apply(machine_.id(), event, now());
   for (const core::InstanceAction action : actions) perform(action);
+  end_log_watch();
   arm_timer();
   host_.on_instance_settled(*this);
 }
@@ -228,7 +221,7 @@ void Instance::perform(core::InstanceAction action) {
       process_->signal_group(SIGKILL);
       break;
     case Action::kCollectLog:
-      fetch_log_tail();
+      collect_log();
       break;
     case Action::kReportReady:
       report_ready();

@@ -17,6 +17,7 @@
 #include "supervisor/core/progress.h"
 #include "supervisor/core/waiters.h"
 #include "supervisor/process/launcher.h"
+#include "supervisor/process/log_watch.h"
 #include "supervisor/residency/evidence.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/residency/worker_handle.h"
@@ -122,6 +123,10 @@ class Instance : public process::ChildObserver,
   void perform(core::InstanceAction action);
   void arm_timer();
   void on_prepared(Result<PreparedLaunch> prepared);
+  void watch_log(std::optional<process::LogPlace> place);
+  void judge_log(const core::LogVerdict& verdict);
+  void collect_log();
+  void end_log_watch();
   void fetch_log_tail();
   void fetch_last_load_time();
   void announce_start();
@@ -164,6 +169,7 @@ class Instance : public process::ChildObserver,
   std::unique_ptr<process::ChildProcess> process_;
   Timer timer_;
   std::optional<SteadyTime> timer_at_;
+  std::unique_ptr<process::LogWatch> log_watch_;
 };
 
 }  // namespace berth::residency

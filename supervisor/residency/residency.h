@@ -17,6 +17,7 @@
 #include "supervisor/core/ledger/memory_rule.h"
 #include "supervisor/core/ledger/provenance.h"
 #include "supervisor/process/launcher.h"
+#include "supervisor/process/log_watch.h"
 #include "supervisor/rpc/worker_client.h"
 #include "supervisor/store/store.h"
 
@@ -119,6 +120,7 @@ struct UnloadOutcome {
 struct PreparedLaunch {
   process::LaunchSpec spec;
   std::string socket;  // where it will listen
+  std::optional<process::LogPlace> log{};  // absent: it has none
 };
 
 // The catalogue's model of that name; null: there is none.
@@ -149,6 +151,8 @@ struct Environment {
   std::function<core::Provenance(const catalog::Model& model)> provenance{};
   // The memory domains as they are. Quick; core strand. Empty: nothing is known of them.
   std::function<std::vector<core::DomainNow>()> memory{};
+  // Watches the logs of loads (L11). Null: none is watched.
+  process::LogWatcher* log_watcher = nullptr;
 };
 
 struct Limits {

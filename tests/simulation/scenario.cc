@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "common/event.h"
 #include "supervisor/core/exit_status.h"
+#include "supervisor/core/log/log_verdict.h"
 #include "supervisor/residency/residency.h"
 #include "tests/simulation/random.h"
 #include "tests/simulation/worker_script.h"
@@ -32,6 +33,8 @@ constexpr Duration kStopBound = milliseconds(250) + seconds(10) + seconds(5);
 constexpr Duration kEvidence = seconds(1);
 constexpr Duration kBackOff = seconds(30);
 constexpr Duration kLoadTimeout = seconds(20);
+// A line that is held decides after that long at most.
+constexpr Duration kLongestHold = core::LogParser::kLongestHold;
 constexpr Duration kRest = kLoadTimeout + kEvidence + kStopBound + kBackOff + kLoadTimeout;
 
 }  // namespace
@@ -49,6 +52,7 @@ const std::vector<std::string>& expected_reach() {
       "break worker_died",
       "failure.lifted hand permanent",
       "failure.lifted memory resource",
+      "failure.stands crash",
       "failure.stands crash_loop",
       "failure.stands launch",
       "failure.stands permanent",
@@ -65,6 +69,7 @@ const std::vector<std::string>& expected_reach() {
       "instance.stopping shutdown",
       "instance.stopping unload",
       "instance.stuck",
+      "load.failed crash",
       "load.failed launch",
       "load.failed permanent",
       "load.failed timeout",
@@ -164,8 +169,36 @@ WorkerScript Scenario::draw_script(const std::string& model) {
   if (random_.percent(10)) script.kill_to_exit = random_.between(seconds(4), seconds(9));
   script.log_never_read = random_.percent(10);
   if (random_.percent(20)) script.exit_to_notice = random_.between(Duration::zero(), seconds(2));
+  if (random_.percent(30)) draw_log(script);
   say("script of " + model + ": " + std::string(fate_name(script.fate)));
   return script;
+}
+
+void Scenario::draw_log(WorkerScript& script) {
+  static const std::string kFrames =
+      "Traceback (most recent call last):\n  File \"a.py\", line 1\n";
+  static const std::string kChain =
+      "\nDuring handling of the above exception, another exception occurred:\n\n";
+  const Duration first = random_.between(Duration::zero(), milliseconds(900));
+  const Duration second = first + random_.between(Duration::zero(), milliseconds(300));
+  switch (random_.below(5)) {
+    case 0:
+      script.prints = {{first, kFrames + "ValueError: no such model\n"}};
+      break;
+    case 1:
+      script.prints = {{first, kFrames + "ValueError: no such model\n"},
+                       {second, kChain + kFrames + "ConnectionResetError: peer\n"}};
+      break;
+    case 2:
+      script.prints = {{first, "GGML_ASSERT(n_tok"}, {second, "ens > 0) failed\n"}};
+      break;
+    case 3:
+      script.prints = {{first, "loading\n"}, {second, "half a line"}};
+      break;
+    default:
+      script.last_words = "GGML_ASSERT(n_tokens > 0) failed\n";
+      break;
+  }
 }
 
 void Scenario::act() {
@@ -419,7 +452,24 @@ void Scenario::check_processes() {
       violate("SIGKILL was not sent 10 s after SIGTERM");
     }
     if (worker->terminated() && !worker->ready()) violate("SIGTERM for a worker that loads");
+    const bool loads = state->second == "starting" || state->second == "loading";
+    if (loads && !worker->ready() && log_told_of_the_end(*worker)) {
+      violate("a load goes on after its log told of its end");
+    }
   }
+}
+
+// L7, judged from the script alone.
+bool Scenario::log_told_of_the_end(const SimWorker& worker) const {
+  const std::string& text = worker.printed();
+  if (worker.script().prints.empty() || text.empty() || text.back() != '\n') return false;
+  if (text.find("ConnectionResetError") != std::string::npos) return false;
+  if (text.find("ValueError") == std::string::npos &&
+      text.find("GGML_ASSERT") == std::string::npos) {
+    return false;
+  }
+  const Print& last = worker.script().prints.back();
+  return worker.began() && world_.clock.now() > *worker.began() + last.after + kLongestHold;
 }
 
 void Scenario::check_owed() {

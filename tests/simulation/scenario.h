@@ -53,6 +53,8 @@ class Scenario {
   };
 
   WorkerScript draw_script(const std::string& model);
+  void draw_log(WorkerScript& script);
+  [[nodiscard]] bool log_told_of_the_end(const SimWorker& worker) const;
   void act();
   void new_request(const std::shared_ptr<const catalog::Model>& model);
   void unload(const std::string& model, bool force);

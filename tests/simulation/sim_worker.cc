@@ -141,8 +141,13 @@ SimWorker::~SimWorker() = default;
 
 void SimWorker::begin(process::ChildObserver& observer) {
   child_observer_ = &observer;
+  began_ = clock_.now();
+  for (const Print& piece : script_.prints) {
+    timers_.push_back(clock_.sleep_for(piece.after, [this, &piece] { print(piece.text); }));
+  }
   if (script_.fate == Fate::kExitsAtOnce) {
     ends_with_ = script_.exit;
+    print(script_.last_words);
     after(Duration::zero(), &SimWorker::exit_now);
   } else if (script_.fate != Fate::kNeverListens) {
     after(script_.listen, &SimWorker::listen);
@@ -151,6 +156,12 @@ void SimWorker::begin(process::ChildObserver& observer) {
 
 void SimWorker::after(Duration delay, void (SimWorker::*what)()) {
   timers_.push_back(clock_.sleep_for(delay, [this, what] { (this->*what)(); }));
+}
+
+void SimWorker::print(const std::string& text) {
+  if (!alive_) return;
+  printed_ += text;
+  if (on_print_) on_print_();
 }
 
 void SimWorker::listen() {
@@ -279,6 +290,7 @@ void SimWorker::signal(int signal) {
 }
 
 void SimWorker::die(const core::ExitStatus& status) {
+  print(script_.last_words);
   ends_with_ = status;
   exit_now();
 }

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -48,6 +50,7 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] const WorkerScript& script() const { return script_; }
   [[nodiscard]] bool alive() const { return alive_; }
+  [[nodiscard]] std::optional<SteadyTime> began() const { return began_; }
   [[nodiscard]] std::optional<SteadyTime> ended() const { return ended_; }
   // on_exit() was called.
   [[nodiscard]] bool reaped() const { return reaped_; }
@@ -59,6 +62,10 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
   // That it computes with.
   [[nodiscard]] std::uint32_t threads() const { return threads_; }
   [[nodiscard]] std::size_t generations() const { return calls_.size(); }
+  // All that it has written to its log.
+  [[nodiscard]] const std::string& printed() const { return printed_; }
+  // Called after each piece of it.
+  void on_print(std::function<void()> hook) { on_print_ = std::move(hook); }
 
  private:
   class Call;
@@ -66,6 +73,7 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
 
   void after(Duration delay, void (SimWorker::*what)());
   void listen();
+  void print(const std::string& text);
   void load_step();
   void finish_load();
   void fate_strikes();
@@ -90,6 +98,7 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
   bool alive_ = true;
   bool reaped_ = false;
   bool ready_ = false;
+  std::optional<SteadyTime> began_;
   std::optional<SteadyTime> ended_;
   std::optional<SteadyTime> terminated_;
   std::optional<SteadyTime> killed_;
@@ -97,6 +106,8 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
   core::ExitStatus status_ = core::UnknownExit{};
   core::ExitStatus ends_with_ = core::UnknownExit{};
   std::uint32_t steps_done_ = 0;
+  std::string printed_;
+  std::function<void()> on_print_;
   std::vector<Timer> timers_;
   std::vector<std::shared_ptr<Call>> calls_;
 };

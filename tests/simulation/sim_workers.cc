@@ -11,6 +11,7 @@
 #include "supervisor/process/launcher.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/rpc/worker_client.h"
+#include "tests/simulation/sim_log_watcher.h"
 #include "tests/simulation/sim_worker.h"
 #include "tests/simulation/worker_script.h"
 
@@ -76,6 +77,7 @@ void SimWorkers::prepare_launch(const std::shared_ptr<const catalog::Model>& mod
       prepared.spec.program = "/sim/berth-worker";
       prepared.spec.argv = {"berth-worker", name, id, socket_of(id)};
       prepared.socket = socket_of(id);
+      prepared.log = log_place_of(id);
       done(std::move(prepared));
     });
   };

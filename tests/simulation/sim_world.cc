@@ -11,6 +11,7 @@
 #include "common/result.h"
 #include "common/uuid.h"
 #include "supervisor/catalog/model.h"
+#include "supervisor/core/log/python_traceback.h"
 #include "supervisor/residency/residency.h"
 
 namespace berth::sim {
@@ -41,7 +42,8 @@ residency::Environment SimWorld::environment() {
       },
       [this] {
         return std::vector<core::DomainNow>{{"host", free_memory, std::nullopt}};
-      }};
+      },
+      &logs};
 }
 
 std::shared_ptr<catalog::Model> make_model(std::string name) {
@@ -54,6 +56,7 @@ std::shared_ptr<catalog::Model> make_model(std::string name) {
   model->declared_context = 4096;
   model->served_context = 4096;
   model->settings.ttl = std::chrono::minutes(30);
+  model->settings.fatal_exceptions = core::default_fatal_exceptions();
   model->settings.load_timeout = std::chrono::minutes(30);
   return model;
 }

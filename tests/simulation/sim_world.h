@@ -9,6 +9,7 @@
 #include "tests/simulation/sim_clock.h"
 #include "tests/simulation/sim_events.h"
 #include "tests/simulation/sim_ids.h"
+#include "tests/simulation/sim_log_watcher.h"
 #include "tests/simulation/sim_store.h"
 #include "tests/simulation/sim_workers.h"
 
@@ -29,6 +30,7 @@ struct SimWorld {
   SimEvents events{clock};
   SimStore store{clock};
   SimWorkers workers{clock};
+  SimLogWatcher logs{clock, workers};
   std::uint64_t free_memory = 8ULL << 30U;  // of the host, bytes
 };
 

@@ -28,6 +28,12 @@ enum class Fate : std::uint8_t {
 };
 std::string_view fate_name(Fate fate);
 
+// Something that a worker writes to its log.
+struct Print {
+  Duration after{};  // its launch
+  std::string text;
+};
+
 // How a simulated worker behaves, from its launch to its end.
 struct WorkerScript {
   Fate fate = Fate::kServes;
@@ -54,6 +60,9 @@ struct WorkerScript {
   bool ignores_term = false;
   Duration kill_to_exit = std::chrono::milliseconds(2);  // over 5 s: unkillable for a while
   Duration exit_to_notice = {};  // between the death and on_exit(), and the stream's end
+
+  std::vector<Print> prints = {};  // in the order of their time; the last words come at the exit
+  std::string last_words = {};     // when it ends by itself
 };
 
 }  // namespace berth::sim

@@ -373,5 +373,65 @@ TEST_F(InstanceMachineTest, T19_ALeaseIsNeverGrantedOnceTheStopHasBegun) {
   EXPECT_EQ(machine_.leases(), 0U);
 }
 
+TEST_F(InstanceMachineTest, L7_AFatalLineInTheLogFailsTheLoadAtOnce) {
+  const LogJudged line{FailureClass::kPermanent, "ValueError: no"};
+  EXPECT_THAT(give(line), IsEmpty()) << "there is no process yet";
+  std::ignore = give(Launched{});
+  EXPECT_THAT(give(line), ElementsAre(Action::kReportUnavailable, Action::kKill,
+                                      Action::kReportStopping, Action::kCollectLog))
+      << "also before it listens";
+  EXPECT_EQ(machine_.cause(), StopCause::kLoadFailed);
+  EXPECT_THAT(give(LogCollected{}), ElementsAre(Action::kReportFailed));
+  EXPECT_THAT(give(SaidLoadFailed{FailureClass::kResource, "late"}), IsEmpty());
+  std::ignore = give(ProcessExited{Signalled{9, false}});
+  EXPECT_EQ(machine_.failure()->failure_class, FailureClass::kPermanent);
+  EXPECT_EQ(machine_.failure()->reason, "ValueError: no");
+  EXPECT_FALSE(machine_.failure()->status) << "our signal is no cause of death (L20)";
+}
+
+TEST_F(InstanceMachineTest, L21_TheLineOfALogSaysWhyAProcessDied) {
+  to_loading();
+  std::ignore = give(ProcessExited{Signalled{6, false}});
+  EXPECT_EQ(machine_.failure()->failure_class, FailureClass::kUnclassified) << "crash needs a line";
+  EXPECT_THAT(give(LogJudged{FailureClass::kCrash, "GGML_ASSERT(x) failed"}), IsEmpty());
+  std::ignore = give(Disconnected{});
+  EXPECT_THAT(give(LogCollected{}), ElementsAre(Action::kReportFailed));
+  EXPECT_EQ(machine_.failure()->failure_class, FailureClass::kCrash);
+  EXPECT_EQ(machine_.failure()->reason, "GGML_ASSERT(x) failed");
+  EXPECT_EQ(machine_.failure()->status, ExitStatus(Signalled{6, false}));
+}
+
+TEST_F(InstanceMachineTest, L20_ACrashThatTheLogToldOfKeepsItsOwnSignal) {
+  to_loading();
+  std::ignore = give(LogJudged{FailureClass::kCrash, "GGML_ASSERT(x) failed"});
+  std::ignore = give(ProcessExited{Signalled{6, false}});
+  EXPECT_EQ(machine_.failure()->status, ExitStatus(Signalled{6, false}));
+  EXPECT_THAT(give(LogCollected{}), ElementsAre(Action::kReportFailed));
+}
+
+TEST_F(InstanceMachineTest, L20_ACrashThatWeEndedHasNoSignal) {
+  to_loading();
+  std::ignore = give(LogJudged{FailureClass::kCrash, "GGML_ASSERT(x) failed"});
+  std::ignore = give(ProcessExited{Signalled{9, false}});
+  EXPECT_FALSE(machine_.failure()->status);
+}
+
+TEST_F(InstanceMachineTest, L7_OfTheWorkersWordAndItsLogsTheFirstStands) {
+  to_loading();
+  std::ignore = give(ProcessExited{Exited{1}});
+  std::ignore = give(SaidLoadFailed{FailureClass::kPermanent, "bad magic"});
+  std::ignore = give(LogJudged{FailureClass::kCrash, "late"});
+  EXPECT_EQ(machine_.failure()->reason, "bad magic");
+  std::ignore = give(LogCollected{});
+  std::ignore = give(LogJudged{FailureClass::kCrash, "later"});
+  EXPECT_EQ(machine_.failure()->failure_class, FailureClass::kPermanent);
+}
+
+TEST_F(InstanceMachineTest, L15_AfterReadyTheLogIsNoVerdict) {
+  to_ready();
+  EXPECT_THAT(give(LogJudged{FailureClass::kCrash, "GGML_ASSERT(x) failed"}), IsEmpty());
+  EXPECT_EQ(machine_.state(), State::kReady);
+}
+
 }  // namespace
 }  // namespace berth::core

@@ -1,0 +1,59 @@
+// What an instance learns from its log while it loads (L7, L11 to L16).
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "supervisor/core/instance_machine.h"
+#include "supervisor/core/log/log_verdict.h"
+#include "supervisor/process/log_watch.h"
+#include "supervisor/residency/instance.h"
+
+namespace berth::residency {
+
+void Instance::watch_log(std::optional<process::LogPlace> place) {
+  if (environment_.log_watcher == nullptr || !place) return;
+  if (machine_.state() != core::InstanceState::kStarting || !machine_.has_process()) return;
+  log_watch_ = environment_.log_watcher->watch(
+      *std::move(place), model_->settings.fatal_exceptions,
+      [this](const core::LogVerdict& verdict) { judge_log(verdict); });
+}
+
+void Instance::judge_log(const core::LogVerdict& verdict) {
+  feed(core::LogJudged{verdict.failure_class, verdict.reason});
+}
+
+// After an exit the rest of the log is judged first: the class of a line wins over the bare status
+// (L21).
+void Instance::collect_log() {
+  if (!log_watch_ || machine_.has_process()) {
+    fetch_log_tail();
+    return;
+  }
+  log_watch_->finish([this](const std::optional<core::LogVerdict>& verdict) {
+    const auto keep = shared_from_this();
+    if (verdict) judge_log(*verdict);
+    fetch_log_tail();
+  });
+}
+
+void Instance::end_log_watch() {
+  using State = core::InstanceState;
+  const State state = machine_.state();
+  // Of one that has ended by itself the last words are still read.
+  if (state == State::kStarting || state == State::kLoading || state == State::kFailed) return;
+  log_watch_.reset();
+}
+
+void Instance::fetch_log_tail() {
+  environment_.log_tail(model_->name, machine_.id(),
+                        [find = find_, id = machine_.id()](std::vector<std::string> lines) {
+                          if (const auto self = find(id)) {
+                            self->log_tail_ = std::move(lines);
+                            self->feed(core::LogCollected{});
+                          }
+                        });
+}
+
+}  // namespace berth::residency
