@@ -119,7 +119,7 @@ struct UnloadOutcome {
 // A worker that is ready to be started.
 struct PreparedLaunch {
   process::LaunchSpec spec;
-  std::string socket;  // where it will listen
+  std::string socket;                      // where it will listen
   std::optional<process::LogPlace> log{};  // absent: it has none
 };
 
