@@ -52,6 +52,7 @@
 #include "supervisor/process/state_lock.h"
 #include "supervisor/process/subreaper.h"
 #include "supervisor/process/unix_socket.h"
+#include "supervisor/process_tree_sampler.h"
 #include "supervisor/programs.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/rpc/grpc_worker_client.h"
@@ -287,6 +288,11 @@ class Daemon {
                   return load_provenance(model, environment);
                 },
             .memory = memory_domains,
+            .watch_tree =
+                [this](pid_t pid, std::uint64_t start_ticks, UniqueFd log) {
+                  return std::make_unique<ProcessTreeSampler>(clock_, run_blocking_, pid,
+                                                              start_ticks, std::move(log));
+                },
             .log_watcher = &log_watcher_},
         limits);
     return {};
@@ -519,10 +525,10 @@ class Daemon {
   std::optional<process::RealLauncher> launcher_;
   std::unique_ptr<process::Subreaper> subreaper_;
   rpc::GrpcWorkerConnector connector_{clock_};
-  process::FileLogWatcher log_watcher_{
-      {.clock = clock_, .run_blocking = run_blocking_, .on_readable = readable_on(io_)}};
   CommandRuns commands_;
   std::optional<WorkerConnectors> connectors_;
+  process::FileLogWatcher log_watcher_{
+      {.clock = clock_, .run_blocking = run_blocking_, .on_readable = readable_on(io_)}};
   std::optional<LaunchPreparer> preparer_;
   std::optional<CatalogKeeper> catalog_;
   std::unique_ptr<residency::Residency> residency_;

@@ -110,6 +110,15 @@ void InstanceMachine::on_event(const LogJudged& event, const Moment& now, Instan
   }
 }
 
+void InstanceMachine::on_event(const Stalled& event, const Moment& now, InstanceActions& out) {
+  if (!loads(state_.value) || !has_process_) return;
+  fail_load(StopCause::kStalled, {FailureClass::kStalled, event.reason, std::nullopt}, now, out);
+}
+
+void InstanceMachine::on_event(const Wedged& /*event*/, const Moment& now, InstanceActions& out) {
+  if (serves(state_.value)) stop_as_dead(StopCause::kWedged, now, out);
+}
+
 void InstanceMachine::on_event(const Disconnected& /*event*/, const Moment& now,
                                InstanceActions& out) {
   if (!stream_open_) return;
@@ -239,11 +248,7 @@ void InstanceMachine::on_event(const TimePassed& /*event*/, const Moment& now,
                           "the worker ended its connection and did not exit", std::nullopt};
       fail_load(StopCause::kDisconnected, std::move(failure), now, out);
     } else if (serves(state_.value)) {
-      result_.set(InstanceResult::kDied, now);
-      order_stop(StopCause::kDisconnected, now, out);
-      if (state_.value == State::kDraining || state_.value == State::kStopping) {
-        out.push_back(Action::kReportDied);
-      }
+      stop_as_dead(StopCause::kDisconnected, now, out);
     }
   }
   if (wait_ && wait_->until <= now.steady) on_wait_over(now, out);
@@ -317,6 +322,13 @@ void InstanceMachine::order_stop(StopCause cause, const Moment& now, InstanceAct
   enter(State::kDraining, now);
   wait_for("cancelled requests", policy_.cancel_wait, now);
   out.push_back(Action::kCancelInFlight);
+}
+
+// Its process lives, and it serves no one any more: for those that ask for it that is a death.
+void InstanceMachine::stop_as_dead(StopCause cause, const Moment& now, InstanceActions& out) {
+  result_.set(InstanceResult::kDied, now);
+  order_stop(cause, now, out);
+  out.push_back(Action::kReportDied);
 }
 
 void InstanceMachine::terminate(const Moment& now, InstanceActions& out) {

@@ -20,6 +20,8 @@ namespace berth::core {
 // How long each step of an instance's life may take.
 struct InstancePolicy {
   Duration load_timeout = std::chrono::minutes(30);       // L7
+  Duration load_stall = std::chrono::seconds(60);         // L8
+  std::optional<Duration> wedge_after;                    // L9; absent: as WedgePolicy says
   Duration ttl{};                                         // M15; 0: never
   Duration cancel_wait = std::chrono::milliseconds(250);  // cancelled work may come back by itself
   Duration term_wait = std::chrono::seconds(10);          // L3
@@ -44,6 +46,12 @@ struct LogJudged {
   FailureClass failure_class = FailureClass::kUnclassified;
   std::string reason;  // sanitised
 };
+// Nothing moves in its load any more (L8).
+struct Stalled {
+  std::string reason;  // for people
+};
+// It is ready, and its work stands still (L9).
+struct Wedged {};
 struct Disconnected {};  // the control stream ended; nothing more comes from it
 struct LogCollected {};  // the last lines of its log are known
 struct ProcessExited {
@@ -64,9 +72,9 @@ struct LeaseReturned {
 struct TimePassed {};  // wake_at() is over
 
 using InstanceEvent =
-    std::variant<NotLaunched, Launched, Listening, BecameReady, SaidLoadFailed, LogJudged,
-                 Disconnected, LogCollected, ProcessExited, StopOrdered, CloseOrdered, LeaseGranted,
-                 LeaseReturned, TimePassed>;
+    std::variant<NotLaunched, Launched, Listening, BecameReady, SaidLoadFailed, LogJudged, Stalled,
+                 Wedged, Disconnected, LogCollected, ProcessExited, StopOrdered, CloseOrdered,
+                 LeaseGranted, LeaseReturned, TimePassed>;
 
 // --- What is to be done about it, in this order.
 enum class InstanceAction : std::uint8_t {
@@ -141,6 +149,8 @@ class InstanceMachine {
   void on_event(const BecameReady& event, const Moment& now, InstanceActions& out);
   void on_event(const SaidLoadFailed& event, const Moment& now, InstanceActions& out);
   void on_event(const LogJudged& event, const Moment& now, InstanceActions& out);
+  void on_event(const Stalled& event, const Moment& now, InstanceActions& out);
+  void on_event(const Wedged& event, const Moment& now, InstanceActions& out);
   void on_event(const Disconnected& event, const Moment& now, InstanceActions& out);
   void on_event(const LogCollected& event, const Moment& now, InstanceActions& out);
   void on_event(const ProcessExited& event, const Moment& now, InstanceActions& out);
@@ -153,6 +163,7 @@ class InstanceMachine {
   void enter(InstanceState next, const Moment& now);
   void wait_for(std::string_view what, Duration at_most, const Moment& now);
   void order_stop(StopCause cause, const Moment& now, InstanceActions& out);
+  void stop_as_dead(StopCause cause, const Moment& now, InstanceActions& out);
   void terminate(const Moment& now, InstanceActions& out);
   void kill(const Moment& now, InstanceActions& out);
   void fail_load(StopCause cause, LoadFailure failure, const Moment& now, InstanceActions& out);

@@ -63,6 +63,8 @@ enum class StopCause : std::uint8_t {
   kLoadFailed,    // the worker said so
   kLoadTimeout,   // L7
   kDisconnected,  // its control stream ended and its process went on
+  kStalled,       // nothing moved in its load (L8)
+  kWedged,        // its work stood still (L9)
 };
 // "unload"
 std::string_view stop_cause_name(StopCause cause);

@@ -34,6 +34,18 @@ FailureEvidence evidence_of(const InstanceFacts& facts) {
   return evidence;
 }
 
+Error wedged_error(const InstanceFacts& facts) {
+  FailureEvidence evidence = evidence_of(facts);
+  evidence.failure_class = core::failure_class_name(core::FailureClass::kStalled);
+  evidence.reason = facts.standstill;
+  ErrorExtras extras;
+  extras.failure = std::move(evidence);
+  return {Reason::kWorkerDied,
+          "The worker of " + facts.model + " was stopped: " + facts.standstill +
+              ". The next request starts it again.",
+          std::move(extras)};
+}
+
 }  // namespace
 
 Error load_failed_error(const core::LoadFailure& failure, const InstanceFacts& facts) {
@@ -93,7 +105,10 @@ Error stopped_error(core::StopCause cause, const InstanceFacts& facts) {
     case core::StopCause::kLoadFailed:
     case core::StopCause::kLoadTimeout:
     case core::StopCause::kDisconnected:
+    case core::StopCause::kStalled:
       break;
+    case core::StopCause::kWedged:
+      return wedged_error(facts);
   }
   return worker_died_error(std::nullopt, facts);
 }

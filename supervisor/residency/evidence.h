@@ -19,6 +19,7 @@ struct InstanceFacts {
   WallTime since{};
   std::vector<std::string> command;   // for admins
   std::vector<std::string> log_tail;  // for admins
+  std::string standstill{};           // why it counts as wedged
 };
 
 // "demo could not be loaded: exit 1: …" with the evidence as extras (kLoadFailed).

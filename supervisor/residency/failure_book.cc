@@ -161,7 +161,7 @@ Error standing_failure_error(const core::FailureRecord& record) {
   }
   std::string message = record.model + " could not be loaded at " + format_utc(record.ended) +
                         " and is not tried again: " + evidence.reason + ". " +
-                        core::way_out(record);
+                        core::way_out(record) + " `berth why " + record.model + "` tells more.";
   ErrorExtras extras;
   extras.failure = std::move(evidence);
   return {Reason::kLoadFailed, std::move(message), std::move(extras)};

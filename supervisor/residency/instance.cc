@@ -1,5 +1,7 @@
 #include "supervisor/residency/instance.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -14,6 +16,7 @@
 #include "common/clock.h"
 #include "common/durations.h"
 #include "common/event.h"
+#include "common/fd.h"
 #include "common/result.h"
 #include "common/uuid.h"
 #include "supervisor/core/failure.h"
@@ -62,6 +65,7 @@ Instance::Instance(Environment& environment, InstanceHost& host, FindInstance fi
       model_(std::move(model)),
       id_text_(id.to_string()),
       request_class_(request_class),
+      policy_(policy),
       machine_(id, policy, core::moment_of(environment.clock)),
       progress_(environment.clock.now()) {
   record_.id = id_text_;
@@ -92,6 +96,10 @@ void Instance::on_prepared(Result<PreparedLaunch> prepared) {
   socket_ = prepared->socket;
   command_ = prepared->spec.argv;
   variables_ = prepared->spec.environment;
+  UniqueFd log;
+  if (environment_.watch_tree && prepared->spec.output) {
+    log.reset(::fcntl(prepared->spec.output.get(), F_DUPFD_CLOEXEC, 0));
+  }
   std::optional<process::LogPlace> log_place = std::move(prepared->log);
   Result<std::unique_ptr<process::ChildProcess>> child =
       environment_.launcher.launch(std::move(prepared->spec), *this);
@@ -105,7 +113,18 @@ void Instance::on_prepared(Result<PreparedLaunch> prepared) {
       {id_text_, model_->name, pid_, process_->start_ticks(), environment_.boot_id});
   announce_start();
   feed(core::Launched{});
+  if (machine_.has_process()) guard_load(std::move(log));
   watch_log(std::move(log_place));
+}
+
+void Instance::guard_load(UniqueFd log) {
+  if (!environment_.watch_tree || machine_.state() != core::InstanceState::kStarting) return;
+  core::StallPolicy policy;
+  policy.window = policy_.load_stall;
+  load_guard_ = std::make_unique<LoadGuard>(
+      environment_.clock, policy,
+      environment_.watch_tree(pid_, process_->start_ticks(), std::move(log)),
+      [this](std::string reason) { feed(core::Stalled{std::move(reason)}); });
 }
 
 void Instance::fetch_last_load_time() {
@@ -159,6 +178,10 @@ void Instance::on_exit(core::ExitStatus status) {
 void Instance::on_progress(const rpc::WorkerProgress& progress) {
   if (machine_.state() != core::InstanceState::kLoading) return;
   const std::string phase = core::carried_text(progress.phase, kPhaseBytes);
+  const bool moved = progress.phase != heard_.phase || progress.fraction != heard_.fraction ||
+                     progress.bytes_done != heard_.bytes_done;
+  heard_ = progress;
+  if (moved && load_guard_) load_guard_->note_progress();
   const bool milestone = progress_.update(phase, progress.fraction);
   if (milestone) {
     environment_.events.emit_typed(
@@ -187,8 +210,12 @@ void Instance::on_load_failed(const rpc::WorkerLoadFailed& failed) {
                             core::carried_text(failed.reason, kReasonBytes)});
 }
 
-// A heartbeat changes nothing: what is in flight is known by its leases.
-void Instance::on_heartbeat(const rpc::WorkerHeartbeat& /*heartbeat*/) {}
+// A heartbeat changes no state: what is in flight is known by its leases. It shows that it gets on.
+void Instance::on_heartbeat(const rpc::WorkerHeartbeat& heartbeat) {
+  if (!work_guard_) return;
+  work_guard_->on_pulse(
+      {heartbeat.progress, heartbeat.active, heartbeat.waiting, heartbeat.paused});
+}
 
 void Instance::on_disconnected() {
   feed(core::Disconnected{});
@@ -196,12 +223,34 @@ void Instance::on_disconnected() {
 
 // --- what is done about it
 
+// Each part of its life has its own evidence of life.
+void Instance::adjust_guards() {
+  using State = core::InstanceState;
+  const State state = machine_.state();
+  if (state != State::kStarting && state != State::kLoading) load_guard_.reset();
+  if (state != State::kReady && state != State::kBusy && state != State::kClosing) {
+    work_guard_.reset();
+    return;
+  }
+  if (!work_guard_) {
+    core::WedgePolicy policy;
+    policy.fixed = policy_.wedge_after;
+    work_guard_ =
+        std::make_unique<WorkGuard>(environment_.clock, policy, [this](std::string reason) {
+          standstill_ = std::move(reason);
+          feed(core::Wedged{});
+        });
+  }
+  work_guard_->set_requests(machine_.leases());
+}
+
 void Instance::feed(const core::InstanceEvent& event) {
   const auto keep = shared_from_this();
   const core::InstanceActions actions = machine_.apply(machine_.id(), event, now());
   for (const core::InstanceAction action : actions) perform(action);
   end_log_watch();
   arm_timer();
+  adjust_guards();
   host_.on_instance_settled(*this);
 }
 
@@ -244,6 +293,7 @@ void Instance::perform(core::InstanceAction action) {
       break;
     case Action::kReportDied:
       record_.reason = machine_.exit_status() ? core::to_string(*machine_.exit_status())
+                       : !standstill_.empty() ? standstill_
                                               : "the worker ended its connection";
       environment_.events.emit_typed(events::InstanceDied{
           .model = model_->name,
@@ -410,6 +460,9 @@ void Instance::tell_break_waits() {
 }
 
 std::optional<Error> Instance::known_break() const {
+  if (machine_.cause() == core::StopCause::kWedged) {
+    return stopped_error(machine_.cause(), facts());
+  }
   if (machine_.cause() != core::StopCause::kNone &&
       machine_.state() != core::InstanceState::kClosing &&
       machine_.result().value != core::InstanceResult::kDied) {
@@ -481,7 +534,7 @@ core::Moment Instance::now() const {
 }
 
 InstanceFacts Instance::facts() const {
-  return {model_->name, id_text_, machine_.result().since.wall, command_, log_tail_};
+  return {model_->name, id_text_, machine_.result().since.wall, command_, log_tail_, standstill_};
 }
 
 }  // namespace berth::residency

@@ -19,7 +19,9 @@
 #include "supervisor/process/launcher.h"
 #include "supervisor/process/log_watch.h"
 #include "supervisor/residency/evidence.h"
+#include "supervisor/residency/load_guard.h"
 #include "supervisor/residency/residency.h"
+#include "supervisor/residency/work_guard.h"
 #include "supervisor/residency/worker_handle.h"
 #include "supervisor/rpc/worker_client.h"
 #include "supervisor/store/store.h"
@@ -122,7 +124,9 @@ class Instance : public process::ChildObserver,
   void feed(const core::InstanceEvent& event);
   void perform(core::InstanceAction action);
   void arm_timer();
+  void adjust_guards();
   void on_prepared(Result<PreparedLaunch> prepared);
+  void guard_load(UniqueFd log);
   void watch_log(std::optional<process::LogPlace> place);
   void judge_log(const core::LogVerdict& verdict);
   void collect_log();
@@ -147,6 +151,7 @@ class Instance : public process::ChildObserver,
   const std::string id_text_;
   const RequestClass request_class_;
 
+  const core::InstancePolicy policy_;
   core::InstanceMachine machine_;
   core::LoadProgress progress_;
   store::LoadRecord record_;
@@ -156,6 +161,8 @@ class Instance : public process::ChildObserver,
   std::vector<std::string> variables_;  // its environment
   std::vector<std::string> log_tail_;
   rpc::WorkerReady ready_;
+  rpc::WorkerProgress heard_;  // the last
+  std::string standstill_;     // why it counts as wedged
   std::uint32_t told_threads_ = 0;
   float told_fraction_ = 0;
   pid_t pid_ = 0;  // kept after the exit, for the records
@@ -169,7 +176,9 @@ class Instance : public process::ChildObserver,
   std::unique_ptr<process::ChildProcess> process_;
   Timer timer_;
   std::optional<SteadyTime> timer_at_;
+  std::unique_ptr<LoadGuard> load_guard_;
   std::unique_ptr<process::LogWatch> log_watch_;
+  std::unique_ptr<WorkGuard> work_guard_;
 };
 
 }  // namespace berth::residency

@@ -43,6 +43,10 @@ constexpr std::string_view kPhaseFailed = "failed";
 core::InstancePolicy policy_of(const catalog::ModelSettings& settings, const Limits& limits) {
   core::InstancePolicy policy;
   if (settings.load_timeout > Duration::zero()) policy.load_timeout = settings.load_timeout;
+  // A program that is not ours says nothing of its progress.
+  if (settings.kind == catalog::Kind::kCommand) policy.load_stall = std::chrono::seconds(180);
+  if (settings.load_stall) policy.load_stall = *settings.load_stall;
+  policy.wedge_after = settings.wedge_after;
   policy.ttl = settings.pin ? Duration::zero() : settings.ttl;
   policy.term_wait = limits.term_wait;
   policy.kill_wait = limits.kill_wait;

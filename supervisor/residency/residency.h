@@ -18,6 +18,7 @@
 #include "supervisor/core/ledger/provenance.h"
 #include "supervisor/process/launcher.h"
 #include "supervisor/process/log_watch.h"
+#include "supervisor/residency/tree_sampler.h"
 #include "supervisor/rpc/worker_client.h"
 #include "supervisor/store/store.h"
 
@@ -151,6 +152,8 @@ struct Environment {
   std::function<core::Provenance(const catalog::Model& model)> provenance{};
   // The memory domains as they are. Quick; core strand. Empty: nothing is known of them.
   std::function<std::vector<core::DomainNow>()> memory{};
+  // Looks at the process tree of a load (L8). Empty: no load is taken for stalled.
+  WatchTree watch_tree{};
   // Watches the logs of loads (L11). Null: none is watched.
   process::LogWatcher* log_watcher = nullptr;
 };

@@ -107,7 +107,7 @@ class ControlStream : public grpc::ClientBidiReactor<v1::ControlRequest, v1::Con
               {event.load_failed().class_(), event.load_failed().reason()});
         case v1::ControlEvent::kHeartbeat:
           return observer->on_heartbeat({event.heartbeat().progress(), event.heartbeat().active(),
-                                         event.heartbeat().waiting()});
+                                         event.heartbeat().waiting(), event.heartbeat().paused()});
         case v1::ControlEvent::kDrained:
         case v1::ControlEvent::EVENT_NOT_SET:
           return;

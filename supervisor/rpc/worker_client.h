@@ -46,6 +46,7 @@ struct WorkerHeartbeat {
   std::uint64_t progress = 0;
   std::uint32_t active = 0;
   std::uint32_t waiting = 0;
+  std::uint32_t paused = 0;  // of the active, how many wait for their clients
 };
 
 // Receives the control stream of one worker, on the core strand.

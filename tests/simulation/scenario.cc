@@ -33,6 +33,8 @@ constexpr Duration kStopBound = milliseconds(250) + seconds(10) + seconds(5);
 constexpr Duration kEvidence = seconds(1);
 constexpr Duration kBackOff = seconds(30);
 constexpr Duration kLoadTimeout = seconds(20);
+constexpr Duration kLoadStall = seconds(8);
+constexpr Duration kWedgeAfter = seconds(15);
 // A line that is held decides after that long at most.
 constexpr Duration kLongestHold = core::LogParser::kLongestHold;
 constexpr Duration kRest = kLoadTimeout + kEvidence + kStopBound + kBackOff + kLoadTimeout;
@@ -57,6 +59,7 @@ const std::vector<std::string>& expected_reach() {
       "failure.stands launch",
       "failure.stands permanent",
       "failure.stands resource",
+      "failure.stands stalled",
       "failure.stands timeout",
       "failure.stands unclassified",
       "instance.died",
@@ -67,11 +70,14 @@ const std::vector<std::string>& expected_reach() {
       "instance.stopping load_failed",
       "instance.stopping load_timeout",
       "instance.stopping shutdown",
+      "instance.stopping stalled",
       "instance.stopping unload",
+      "instance.stopping wedged",
       "instance.stuck",
       "load.failed crash",
       "load.failed launch",
       "load.failed permanent",
+      "load.failed stalled",
       "load.failed timeout",
       "load.failed unclassified",
       "load.interrupted forced_unload",
@@ -105,6 +111,8 @@ Scenario::Scenario(std::uint64_t seed, std::size_t steps, bool trace)
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto model = make_model(std::string(1, static_cast<char>('a' + i)));
     model->settings.load_timeout = kLoadTimeout;
+    model->settings.load_stall = kLoadStall;
+    model->settings.wedge_after = kWedgeAfter;
     model->settings.ttl =
         random_.percent(30) ? Duration::zero() : random_.between(seconds(1), minutes(3));
     models_.push_back(model);
@@ -164,6 +172,8 @@ WorkerScript Scenario::draw_script(const std::string& model) {
                     : core::ExitStatus(core::Signalled{SIGSEGV, random_.percent(50)});
   if (random_.percent(30)) script.failure_class = "resource";
   world_.free_memory = random_.between(std::uint64_t{1} << 30U, std::uint64_t{4} << 30U);
+  script.computes = random_.percent(70);
+  script.wedges = random_.percent(5);
   script.ignores_term = random_.percent(15);
   script.term_to_exit = random_.between(Duration::zero(), seconds(random_.percent(20) ? 12 : 1));
   if (random_.percent(10)) script.kill_to_exit = random_.between(seconds(4), seconds(9));

@@ -44,7 +44,7 @@ class SimWorker::Call : public std::enable_shared_from_this<Call> {
         sink_(std::move(sink)) {
     deadline_timer_ = clock_.sleep_until(
         deadline, [this] { end(fail(Reason::kDeadline, "The deadline of the request passed.")); });
-    next();
+    if (!worker.script_.wedges) next();
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -341,9 +341,18 @@ std::unique_ptr<rpc::GenerateCall> SimWorker::generate(const core::GenerateReque
     call->end(fail(Reason::kWorkerDied, "The connection to the worker broke."));
   } else {
     calls_.push_back(call);
+    if (script_.wedges && calls_.size() == 1) beat();
     if (script_.fate == Fate::kDiesBusy) after(script_.fate_after, &SimWorker::fate_strikes);
   }
   return std::make_unique<CallHandle>(call);
+}
+
+// As long as there is work that does not get on.
+void SimWorker::beat() {
+  if (!alive_ || calls_.empty()) return;
+  const rpc::WorkerHeartbeat heartbeat{1, static_cast<std::uint32_t>(calls_.size()), 0, 0};
+  tell([heartbeat](rpc::WorkerObserver& observer) { observer.on_heartbeat(heartbeat); });
+  after(std::chrono::seconds(1), &SimWorker::beat);
 }
 
 void SimWorker::forget(Call* call) {

@@ -79,6 +79,7 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
   void fate_strikes();
   void say_load_failed();
   void exit_now();
+  void beat();
   void notice_exit();
   void end_stream();
   template <typename Tell>

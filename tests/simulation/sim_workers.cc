@@ -2,14 +2,18 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/result.h"
 #include "common/uuid.h"
+#include "supervisor/core/stall.h"
 #include "supervisor/process/launcher.h"
 #include "supervisor/residency/residency.h"
+#include "supervisor/residency/tree_sampler.h"
 #include "supervisor/rpc/worker_client.h"
 #include "tests/simulation/sim_log_watcher.h"
 #include "tests/simulation/sim_worker.h"
@@ -60,6 +64,44 @@ class SimWorkers::Client : public rpc::WorkerClient {
  private:
   const std::shared_ptr<SimWorker> worker_;
 };
+
+class SimWorkers::Sampler : public residency::TreeSampler {
+ public:
+  using Done = std::function<void(std::optional<core::TreeSample>)>;
+
+  Sampler(SimClock& clock, std::shared_ptr<SimWorker> worker)
+      : clock_(clock), worker_(std::move(worker)) {}
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+  ~Sampler() override { *done_ = nullptr; }
+
+  void sample(Done done) override {
+    *done_ = std::move(done);
+    clock_.post_from("pool", [asked = done_, answer = seen()] {
+      if (const Done told = std::exchange(*asked, nullptr)) told(answer);
+    });
+  }
+
+ private:
+  [[nodiscard]] std::optional<core::TreeSample> seen() const {
+    if (!worker_->alive()) return std::nullopt;
+    core::TreeSample sample;
+    sample.cpu_time = Duration::zero();
+    if (worker_->script().computes) sample.cpu_time = clock_.now().time_since_epoch();
+    return sample;
+  }
+
+  SimClock& clock_;
+  const std::shared_ptr<SimWorker> worker_;
+  const std::shared_ptr<Done> done_ = std::make_shared<Done>();
+};
+
+std::unique_ptr<residency::TreeSampler> SimWorkers::watch_tree(pid_t pid) {
+  for (const auto& worker : workers_) {
+    if (worker->pid() == pid) return std::make_unique<Sampler>(clock_, worker);
+  }
+  return nullptr;
+}
 
 void SimWorkers::prepare_launch(const std::shared_ptr<const catalog::Model>& model,
                                 const Uuid& instance,

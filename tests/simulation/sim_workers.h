@@ -11,6 +11,7 @@
 #include "supervisor/catalog/model.h"
 #include "supervisor/process/launcher.h"
 #include "supervisor/residency/residency.h"
+#include "supervisor/residency/tree_sampler.h"
 #include "supervisor/rpc/worker_client.h"
 #include "tests/simulation/sim_clock.h"
 #include "tests/simulation/sim_worker.h"
@@ -40,6 +41,9 @@ class SimWorkers : public process::Launcher, public rpc::WorkerConnector {
   void log_tail(const std::string& model, const Uuid& instance,
                 std::function<void(std::vector<std::string>)> done);
 
+  // As Environment::watch_tree.
+  std::unique_ptr<residency::TreeSampler> watch_tree(pid_t pid);
+
   // Every worker that was ever started, by start.
   [[nodiscard]] const std::vector<std::shared_ptr<SimWorker>>& all() const { return workers_; }
   // Those whose exit has not been delivered.
@@ -51,6 +55,7 @@ class SimWorkers : public process::Launcher, public rpc::WorkerConnector {
  private:
   class Child;
   class Client;
+  class Sampler;
 
   SimClock& clock_;
   std::function<WorkerScript(const std::string&)> script_;

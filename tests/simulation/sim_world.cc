@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/fd.h"
 #include "common/result.h"
 #include "common/uuid.h"
 #include "supervisor/catalog/model.h"
@@ -42,6 +43,9 @@ residency::Environment SimWorld::environment() {
       },
       [this] {
         return std::vector<core::DomainNow>{{"host", free_memory, std::nullopt}};
+      },
+      [this](pid_t pid, std::uint64_t /*start_ticks*/, const UniqueFd& /*log*/) {
+        return workers.watch_tree(pid);
       },
       &logs};
 }

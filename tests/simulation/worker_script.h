@@ -42,6 +42,10 @@ struct WorkerScript {
   std::string failure_class = "permanent";
   std::string reason = "unknown model architecture: 'zebra'";
   std::vector<std::string> log_tail = {"error loading model: unknown model architecture: 'zebra'"};
+  // Whether its load is seen to compute; only its reports of progress show that it lives else.
+  bool computes = true;
+  // Its work stands still from a generation's first token on, and its heart beats.
+  bool wedges = false;
   bool log_never_read = false;  // the answer for its log's tail never comes
 
   Duration prepare = std::chrono::milliseconds(1);

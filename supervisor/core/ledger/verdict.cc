@@ -11,6 +11,8 @@ bool failed_by_itself(StopCause cause) {
     case StopCause::kLoadFailed:
     case StopCause::kLoadTimeout:
     case StopCause::kDisconnected:
+    case StopCause::kStalled:
+    case StopCause::kWedged:
       return true;
     case StopCause::kUnload:
     case StopCause::kForcedUnload:

@@ -23,7 +23,7 @@ using Action = InstanceAction;
 const Uuid kId = Uuid::parse("01977430-1ec8-7002-8000-000000000002");
 
 InstanceEvent event_of(std::uint8_t draw, const Moment& now) {
-  switch (draw % 14) {
+  switch (draw % 16) {
     case 0:
       return NotLaunched{};
     case 1:
@@ -49,6 +49,10 @@ InstanceEvent event_of(std::uint8_t draw, const Moment& now) {
     case 11:
       return LeaseReturned{draw % 2 == 0};
     case 12:
+      return Stalled{"nothing moved"};
+    case 13:
+      return Wedged{};
+    case 14:
       return LogJudged{FailureClass::kPermanent, "ValueError: no"};
     default:
       return TimePassed{};

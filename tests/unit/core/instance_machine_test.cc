@@ -433,5 +433,48 @@ TEST_F(InstanceMachineTest, L15_AfterReadyTheLogIsNoVerdict) {
   EXPECT_EQ(machine_.state(), State::kReady);
 }
 
+TEST_F(InstanceMachineTest, L8_AStalledLoadIsKilledAndFailsByItself) {
+  to_loading();
+  EXPECT_THAT(give(Stalled{"nothing moved for 1 min"}),
+              ElementsAre(Action::kReportUnavailable, Action::kKill, Action::kReportStopping,
+                          Action::kCollectLog));
+  EXPECT_EQ(machine_.cause(), StopCause::kStalled);
+  EXPECT_THAT(give(LogCollected{}), ElementsAre(Action::kReportFailed));
+  ASSERT_TRUE(machine_.failure());
+  EXPECT_EQ(machine_.failure()->failure_class, FailureClass::kStalled);
+  EXPECT_EQ(machine_.failure()->reason, "nothing moved for 1 min");
+  EXPECT_EQ(machine_.failure()->status, std::nullopt);
+  EXPECT_THAT(give(ProcessExited{Signalled{9, false}}), ElementsAre(Action::kReportExited));
+  EXPECT_EQ(machine_.state(), State::kFailed);
+}
+
+TEST_F(InstanceMachineTest, L8_StallsBeforeItListensToo) {
+  EXPECT_THAT(give(Stalled{"x"}), IsEmpty()) << "there is no process yet";
+  std::ignore = give(Launched{});
+  EXPECT_THAT(give(Stalled{"x"}), Contains(Action::kKill));
+}
+
+TEST_F(InstanceMachineTest, L8_AReadyWorkerDoesNotStall) {
+  to_ready();
+  EXPECT_THAT(give(Stalled{"late"}), IsEmpty());
+  EXPECT_EQ(machine_.state(), State::kReady);
+}
+
+TEST_F(InstanceMachineTest, L9_AWedgedWorkerIsStoppedAndCountsAsDead) {
+  to_loading();
+  EXPECT_THAT(give(Wedged{}), IsEmpty());
+  std::ignore = give(BecameReady{});
+  std::ignore = give(LeaseGranted{});
+  EXPECT_THAT(give(Wedged{}), ElementsAre(Action::kReportUnavailable, Action::kReportStopping,
+                                          Action::kCancelInFlight, Action::kReportDied));
+  EXPECT_EQ(machine_.cause(), StopCause::kWedged);
+  EXPECT_EQ(machine_.result().value, InstanceResult::kDied);
+  EXPECT_THAT(give_time(), ElementsAre(Action::kTerminate));
+  EXPECT_THAT(give_time(), ElementsAre(Action::kKill));
+  EXPECT_THAT(give(Wedged{}), IsEmpty());
+  EXPECT_THAT(give(ProcessExited{Signalled{9, false}}), ElementsAre(Action::kReportExited));
+  EXPECT_EQ(machine_.state(), State::kGone);
+}
+
 }  // namespace
 }  // namespace berth::core

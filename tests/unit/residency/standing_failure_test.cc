@@ -71,6 +71,7 @@ TEST_F(StandingFailureTest, L22_ARequestIsRefusedAtOnceWithoutAProcess) {
   EXPECT_EQ(failure.since_unix_ms, record().ended.time_since_epoch().count());
   EXPECT_THAT(client->error->message, HasSubstr("unknown model architecture: 'zebra'"));
   EXPECT_THAT(client->error->message, HasSubstr("berth retry demo"));
+  EXPECT_THAT(client->error->message, HasSubstr("berth why demo"));
   EXPECT_THAT(client->error->message, Not(HasSubstr("/models")));
 }
 
