@@ -117,7 +117,8 @@ Report report_refusal(const v1::ErrorDetail& detail, std::string_view model, Wal
     hints.emplace_back("'berth models' lists what there is");
   } else if (!detail.failure().instance_id().empty() && !name.empty()) {
     // Without an instance nothing ran that could have written one.
-    hints.push_back("'berth logs " + name + "' shows the whole log");
+    hints.push_back("'berth why " + name + "' explains it, 'berth logs " + name +
+                    "' shows the whole log");
   }
   return report;
 }

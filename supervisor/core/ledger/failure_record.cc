@@ -108,8 +108,7 @@ bool outlives_restart(const FailureRecord& record) {
 }
 
 std::string way_out(const FailureRecord& record) {
-  const std::string retry = "`berth retry " + record.model + "` tries it again, `berth why " +
-                            record.model + "` tells more";
+  const std::string retry = "`berth retry " + record.model + "` tries it again";
   switch (record.failure_class) {
     case FailureClass::kPermanent:
       return "Another file or another version of the server lifts this by itself; " + retry + ".";

@@ -41,7 +41,7 @@ TEST(Report, T1_FailureHasClassSignalLogAndRecord) {
             "  last lines of its log:\n"
             "    | line one[31m\n"
             "    | line two\n"
-            "  'berth logs demo' shows the whole log\n");
+            "  'berth why demo' explains it, 'berth logs demo' shows the whole log\n");
 }
 
 TEST(Report, ALogIsOfferedOnlyWhereAWorkerRan) {

@@ -286,7 +286,7 @@ TEST_F(VerbsTest, LoadThatFailsIsExitOneWithTheEvidence) {
             "  reason: unknown model architecture: 'foo'\n"
             "  last lines of its log:\n"
             "    | error loading model\n"
-            "  'berth logs demo' shows the whole log\n");
+            "  'berth why demo' explains it, 'berth logs demo' shows the whole log\n");
   // The stream has it already: not a second time.
   EXPECT_EQ(program.run({"load", "demo", "--json"}), ExitCode::kNo);
   EXPECT_EQ(std::count(program.out.text.begin(), program.out.text.end(), '\n'), 1);
