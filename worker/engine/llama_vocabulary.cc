@@ -107,7 +107,7 @@ Result<std::vector<TokenId>> LlamaVocabulary::tokenize_parts(std::span<const Pro
   auto all = first.literal ? tokenize_open(first.text, add_special, false)
                            : tokenize(first.text, add_special);
   for (std::size_t i = 1; all && i < parts.size(); ++i) {
-    const auto tokens = tokenize_behind(parts[i].text, !parts[i].literal);
+    auto tokens = tokenize_behind(parts[i].text, !parts[i].literal);
     if (!tokens) return tokens;
     all->insert(all->end(), tokens->begin(), tokens->end());
   }

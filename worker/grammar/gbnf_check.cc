@@ -52,8 +52,12 @@ Status Checker::check_defined() const {
   for (std::size_t i = 0; i < model_.rules.size(); ++i) {
     if (!model_.rules[i].defined) {
       const auto name = gbnf_quoted(model_.names[i]);
-      return gbnf_error(model_.rules[i].line, "rule " + name + " is used but not defined; give " +
-                                                  name + " a definition with `::=`");
+      std::string problem = "rule ";
+      problem += name;
+      problem += " is used but not defined; give ";
+      problem += name;
+      problem += " a definition with `::=`";
+      return gbnf_error(model_.rules[i].line, problem);
     }
     has_root = has_root || model_.names[i] == "root";
   }

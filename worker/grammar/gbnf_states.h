@@ -63,6 +63,7 @@ class GbnfStates {
     State rest = 0;
 
     friend bool operator==(const Frame&, const Frame&) = default;
+    // NOLINTNEXTLINE(modernize-use-nullptr): of the comparison that the compiler writes
     friend auto operator<=>(const Frame&, const Frame&) = default;
   };
   // Frames that a step has come by already.

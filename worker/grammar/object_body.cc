@@ -84,8 +84,9 @@ std::string optional_members(const std::vector<Property>& properties, const std:
   for (std::size_t i = properties.size(); i-- > 0;) {
     const auto shared = rest.empty() ? "" : book.share("rest", rest);
     const auto behind = shared.empty() ? "" : " " + shared;
-    ways = properties[i].rule + behind + (ways.empty() ? "" : " | ") + ways;
-    rest = optional(comma + " " + properties[i].rule) + behind;
+    const auto& rule = properties[i].rule;
+    ways.insert(0, ways.empty() ? "" : " | ").insert(0, behind).insert(0, rule);
+    rest = optional(std::string(comma).append(" ").append(rule)).append(behind);
   }
   return ways;
 }
@@ -109,15 +110,15 @@ Result<std::string> SchemaCompiler::object_body(const Leaf& leaf, const std::str
       if (one.required) return schema_error(at, "a required property is false, so nothing fits");
       continue;
     }
-    const auto value = use(one.schema, at, one.name);
+    auto value = use(one.schema, at, one.name);
     if (!value) return value;
     const auto key = json::serialize(json::string_view(one.name.data(), one.name.size()));
     properties.push_back({book_.share(one.name, gbnf_literal(key) + colon + *value), one.required});
   }
   std::string extra;
   if (open) {
-    const auto value = use(rule != nullptr ? *rule : json::value(true),
-                           pointer + "/additionalProperties", "value");
+    auto value = use(rule != nullptr ? *rule : json::value(true), pointer + "/additionalProperties",
+                     "value");
     if (!value) return value;
     extra = book_.share("other", string_other_than(names, book_) + colon + *value);
   }

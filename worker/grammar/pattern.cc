@@ -123,7 +123,7 @@ Result<Piece> Converter::alternatives(int depth) {
   Piece all;
   bool first = true;
   do {
-    const auto one = sequence(depth);
+    auto one = sequence(depth);
     if (!one) return one;
     all.text += (first ? "" : " | ") + one->text;
     all.can_be_empty = all.can_be_empty || one->can_be_empty;
