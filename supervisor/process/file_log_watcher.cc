@@ -24,7 +24,11 @@ class FileLogWatcher::Watch final : public LogWatch {
   }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
-  ~Watch() override { shared_->watch = nullptr; }
+  ~Watch() override {
+    stop_waiting();
+    shared_->watch = nullptr;
+    if (!working_) dismiss(parts_.run_blocking, *shared_);
+  }
 
   void finish(OnEnd done) override {
     done_ = std::move(done);
@@ -34,21 +38,33 @@ class FileLogWatcher::Watch final : public LogWatch {
  private:
   // The pool's, while a step is out; `watch` is the core strand's.
   struct Shared {
-    Shared(LogJudge::Options options, Watch* owner) : judge(std::move(options)), watch(owner) {}
-    LogJudge judge;
+    Shared(LogJudge::Options options, Watch* owner)
+        : judge(std::make_shared<LogJudge>(std::move(options))), watch(owner) {}
+    std::shared_ptr<LogJudge> judge;
     Watch* watch;  // null: dropped
   };
+
+  // Lets go of the files on the pool: to end an inotify watch takes the kernel some 20 ms.
+  static void dismiss(const RunBlocking& run_blocking, Shared& shared) {
+    run_blocking([judge = std::exchange(shared.judge, nullptr)]() mutable { judge.reset(); });
+  }
 
   void take_step() {
     stop_waiting();
     working_ = true;
     const bool finishing = done_ != nullptr;
-    parts_.run_blocking([&clock = parts_.clock, shared = shared_, finishing] {
-      clock.post([shared, finishing,
-                  step = finishing ? shared->judge.finish(clock) : shared->judge.look(clock)] {
-        if (shared->watch != nullptr) shared->watch->on_step(step, finishing);
-      });
-    });
+    parts_.run_blocking(
+        [&clock = parts_.clock, run_blocking = parts_.run_blocking, shared = shared_, finishing] {
+          LogJudge& judge = *shared->judge;
+          clock.post([run_blocking, shared, finishing,
+                      step = finishing ? judge.finish(clock) : judge.look(clock)] {
+            if (shared->watch != nullptr) {
+              shared->watch->on_step(step, finishing);
+            } else {
+              dismiss(run_blocking, *shared);
+            }
+          });
+        });
   }
 
   void on_step(const LogJudge::Step& step, bool finishing) {
