@@ -65,8 +65,9 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
 
  private:
   void start(const std::shared_ptr<LoadCall>& self) {
-    if (kind_ == Kind::kRetry && audience_ != rpc::Audience::kAdmin) {
-      return end_badly({Reason::kPermissionDenied, "Only an admin may lift a failure."});
+    // Either lifts by hand what stands against the model.
+    if (audience_ != rpc::Audience::kAdmin) {
+      return end_badly({Reason::kPermissionDenied, "Only an admin may load a model by hand."});
     }
     const auto model = state_.services.catalog()->find(request_.model());
     if (!model) return end_badly(model.error());
