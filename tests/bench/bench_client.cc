@@ -5,16 +5,25 @@
 //   bench_client berthd ENDPOINT MODEL COUNT       the same to berthd
 //   bench_client compare BERTHD WORKER MODEL COUNT TOKENS
 //       the same request to berthd and directly to the worker, in turns
+//   bench_client fails http|berthd ADDRESS MODEL COUNT
+//       requests that must fail, and when they did
+//   bench_client crowd ENDPOINT MODEL COUNT        one-token requests to berthd, all at once
 
+#include <barrier>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <charconv>
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/bench/generation.h"
@@ -140,6 +149,72 @@ Result<json::object> compare(const std::string& berthd_endpoint, const std::stri
   return json::object{{"berthd", through.to_json()}, {"worker", direct.to_json()}};
 }
 
+// A server that is asked for what it cannot do.
+using Ask = std::function<Status()>;
+
+Result<Ask> asker(const std::string& kind, const std::string& address, const std::string& model) {
+  if (kind == "http") {
+    return [address, model]() -> Status {
+      const auto times = measure_http(address, model, 1);
+      return times ? Status() : fail(times.error());
+    };
+  }
+  auto berthd = Inference::to_berthd(address);
+  if (!berthd) return fail(berthd.error());
+  return [server = std::shared_ptr<Inference>(std::move(*berthd)),
+          request = chat_request(model, kQuestion, 1)]() -> Status {
+    const Result<Measured> one = server->generate(request);
+    return one ? Status() : fail(one.error());
+  };
+}
+
+Result<json::object> measure_failures(const std::string& kind, const std::string& address,
+                                      const std::string& model, std::uint32_t count) {
+  const Result<Ask> ask = asker(kind, address, model);
+  if (!ask) return fail(ask.error());
+  json::array whole;
+  json::array ended;
+  std::string message;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    const Status answer = (*ask)();
+    whole.push_back(microseconds(std::chrono::steady_clock::now() - start));
+    ended.push_back(microseconds(std::chrono::system_clock::now().time_since_epoch()));
+    if (answer) return fail(Reason::kInternal, model + " answers, and should have failed");
+    message = answer.error().message;
+  }
+  return json::object{
+      {"whole", std::move(whole)}, {"ended_unix", std::move(ended)}, {"message", message}};
+}
+
+Result<json::object> measure_crowd(const std::string& endpoint, const std::string& model,
+                                   std::uint32_t count) {
+  constexpr std::uint32_t kMostThreads = 1000;
+  if (count == 0 || count > kMostThreads) {
+    return fail(Reason::kInvalidArgument, "a crowd has 1 to 1000 clients");
+  }
+  const auto berthd = Inference::to_berthd(endpoint);
+  if (!berthd) return fail(berthd.error());
+  const berth::v1::GenerateRequest request = chat_request(model, kQuestion, 1);
+  std::vector<Result<Measured>> answers(count, Result<Measured>(fail(Reason::kInternal, "")));
+  std::barrier<> together(static_cast<std::ptrdiff_t>(count));
+  {
+    std::vector<std::jthread> clients;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      clients.emplace_back([&, i] {
+        together.arrive_and_wait();
+        answers[i] = (*berthd)->generate(request);
+      });
+    }
+  }
+  json::array whole;
+  for (const Result<Measured>& one : answers) {
+    if (!one) return fail(one.error());
+    whole.push_back(microseconds(one->whole));
+  }
+  return json::object{{"whole", std::move(whole)}};
+}
+
 Result<json::object> run(const std::vector<std::string>& arguments) {
   const std::string mode = arguments.empty() ? std::string() : arguments[0];
   if ((mode == "http" || mode == "berthd") && arguments.size() == 4) {
@@ -155,7 +230,17 @@ Result<json::object> run(const std::vector<std::string>& arguments) {
     if (!tokens) return fail(tokens.error());
     return compare(arguments[1], arguments[2], arguments[3], *count, *tokens);
   }
-  return fail(Reason::kInvalidArgument, "usage: bench_client http|berthd|compare …");
+  if (mode == "fails" && arguments.size() == 5) {
+    const Result<std::uint32_t> count = number(arguments[4]);
+    if (!count) return fail(count.error());
+    return measure_failures(arguments[1], arguments[2], arguments[3], *count);
+  }
+  if (mode == "crowd" && arguments.size() == 4) {
+    const Result<std::uint32_t> count = number(arguments[3]);
+    if (!count) return fail(count.error());
+    return measure_crowd(arguments[1], arguments[2], *count);
+  }
+  return fail(Reason::kInvalidArgument, "usage: bench_client http|berthd|compare|fails|crowd …");
 }
 
 }  // namespace
