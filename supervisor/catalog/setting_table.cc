@@ -597,6 +597,7 @@ constexpr std::array kSettings = {
                 .low = 1,
                 .high = kDay,
                 .word = "auto",
+                .used = true,
                 .store = into<&ModelSettings::load_stall>,
                 .doc = "After how long without any progress a load fails; `auto` is 60s, and 180s "
                        "for commands."},
@@ -607,6 +608,7 @@ constexpr std::array kSettings = {
                 .low = 1,
                 .high = kDay,
                 .word = "auto",
+                .used = true,
                 .store = into<&ModelSettings::wedge_after>,
                 .doc = "After how long without any progress a worker that has work is stopped; "
                        "`auto` is 120s, and more where a step takes long."},

@@ -196,10 +196,10 @@ TEST(Config, WhatIsSetAndNotUsedYetIsNamed) {
   const Config config = read(
       "[server]\nlog_content = true\nlog_keep = 3\n[idle]\nafter = \"1m\"\n"
       "[memory.devices.\"GPU-1\"]\nbudget = \"1GiB\"\n[defaults]\nkeepalive = true\nttl = \"1m\"\n"
-      "[model.x]\nload_stall = \"9s\"\n");
+      "[model.x]\nkeepalive = false\n");
   EXPECT_THAT(ignored_keys(config),
               ElementsAre("server.log_content", "idle.after", "memory.devices.\"GPU-1\".budget",
-                          "defaults.keepalive", "model.\"x\".load_stall"));
+                          "defaults.keepalive", "model.\"x\".keepalive"));
   EXPECT_EQ(config.ignored[0].value, "true");
   EXPECT_EQ(config.ignored[0].source, "/etc/berth/berth.toml:2");
 }
