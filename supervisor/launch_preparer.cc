@@ -1,5 +1,6 @@
 #include "supervisor/launch_preparer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
@@ -25,6 +26,15 @@ rpc::CommandProbe command_probe(const catalog::Model& model) {
     return {rpc::ProbeKind::kPath, probe.substr(kPath.size()), model.name};
   }
   return {rpc::ProbeKind::kCompletion, {}, model.name};
+}
+
+// What a child has that berthd has not (L18).
+std::vector<std::string> changed(const std::vector<std::string>& own,
+                                 std::vector<std::string> childs) {
+  std::erase_if(childs, [&own](const std::string& variable) {
+    return std::find(own.begin(), own.end(), variable) != own.end();
+  });
+  return childs;
 }
 
 }  // namespace
@@ -53,6 +63,8 @@ void LaunchPreparer::prepare(std::shared_ptr<const catalog::Model> model, const 
           prepared.spec.program = parts_.worker_program;
           prepared.spec.argv = header.command;
           prepared.spec.environment = worker_environment(parts_.environment, model->settings);
+          prepared.shown_argv = prepared.spec.argv;
+          prepared.shown_environment = changed(parts_.environment, prepared.spec.environment);
           prepared.spec.oom_score_adj = kWorkerOomScore;
           take_log(model->name, std::move(*log), prepared);
           done(std::move(prepared));
@@ -73,6 +85,7 @@ void LaunchPreparer::prepare_command_model(
   struct Work {
     Result<CommandLaunch> launch = fail(Reason::kInternal, "");
     Result<process::OpenedLog> log = fail(Reason::kInternal, "");
+    CommandTemplate open;
   };
   CommandTemplate open = command_template(model->settings, parts_.environment);
   process::LogHeader header;
@@ -83,6 +96,7 @@ void LaunchPreparer::prepare_command_model(
   parts_.run_blocking([this, model = std::move(model), open = std::move(open),
                        header = std::move(header), socket, done = std::move(done)] {
     auto work = std::make_shared<Work>();
+    work->open = open;
     work->launch = prepare_command(model->settings, open, socket);
     if (work->launch) work->log = process::open_log(parts_.log, model->name, header);
     parts_.clock.post([this, model, instance = header.instance, done, work] {
@@ -102,6 +116,8 @@ void LaunchPreparer::prepare_command_model(
       prepared.spec.argv = std::move(launch.argv);
       prepared.spec.environment = std::move(launch.environment);
       prepared.spec.directory = std::move(launch.directory);
+      prepared.shown_argv = std::move(work->open.argv);
+      prepared.shown_environment = changed(parts_.environment, std::move(work->open.environment));
       prepared.spec.oom_score_adj = kWorkerOomScore;
       prepared.spec.shim = parts_.shim_program;
       prepared.spec.reservation = std::move(launch.port.socket);

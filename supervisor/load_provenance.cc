@@ -6,6 +6,7 @@
 
 #include "common/uuid.h"
 #include "common/version.h"
+#include "supervisor/command_launch.h"
 #include "supervisor/worker_command.h"
 
 namespace berth {
@@ -33,10 +34,15 @@ core::Provenance load_provenance(const catalog::Model& model,
   if (settings.gpu_layers != 0) {
     for (const std::string& device : settings.devices) provenance.devices->push_back({device, {}});
   }
-  // Without what differs from run to run: the instance and its socket.
-  provenance.launch_hash =
-      core::launch_hash(worker_arguments("berth-worker", model, Uuid(), "{socket}"),
-                        worker_environment(environment, settings), settings.chat_template);
+  // Without what differs from run to run: the instance, its socket, its port and its key.
+  if (settings.kind == catalog::Kind::kCommand) {
+    const CommandTemplate open = command_template(settings, environment);
+    provenance.launch_hash = core::launch_hash(open.argv, open.environment, settings.chat_template);
+  } else {
+    provenance.launch_hash =
+        core::launch_hash(worker_arguments("berth-worker", model, Uuid(), "{socket}"),
+                          worker_environment(environment, settings), settings.chat_template);
+  }
   return provenance;
 }
 

@@ -94,8 +94,8 @@ void Instance::on_prepared(Result<PreparedLaunch> prepared) {
     return;
   }
   socket_ = prepared->socket;
-  command_ = prepared->spec.argv;
-  variables_ = prepared->spec.environment;
+  command_ = prepared->shown_argv;
+  variables_ = prepared->shown_environment;
   UniqueFd log;
   if (environment_.watch_tree && prepared->spec.output) {
     log.reset(::fcntl(prepared->spec.output.get(), F_DUPFD_CLOEXEC, 0));

@@ -120,6 +120,10 @@ struct UnloadOutcome {
 // A worker that is ready to be started.
 struct PreparedLaunch {
   process::LaunchSpec spec;
+  // What records and admins see: its arguments, and those of its variables that berthd itself has
+  // not; neither with the instance's key.
+  std::vector<std::string> shown_argv;
+  std::vector<std::string> shown_environment;
   std::string socket;                      // where it will listen
   std::optional<process::LogPlace> log{};  // absent: it has none
 };

@@ -192,7 +192,7 @@ Result<std::string> SchemaCompiler::array_body(const Leaf& leaf, const std::stri
   if (const auto* prefix = schema.if_contains("prefixItems")) {
     const auto& list = prefix->get_array();
     for (std::size_t i = 0; i < list.size() && (!most || i < *most); ++i) {
-      const auto one = use(list[i], pointer + "/prefixItems/" + std::to_string(i), "item");
+      auto one = use(list[i], pointer + "/prefixItems/" + std::to_string(i), "item");
       if (!one) return one;
       first.push_back(*one);
     }
@@ -211,8 +211,8 @@ Result<std::string> SchemaCompiler::array_body(const Leaf& leaf, const std::stri
   std::string list;
   const auto fixed = first.size();
   if (!most || *most > fixed) {
-    const auto one = items == nullptr ? Result<std::string>(book_.json("json-value"))
-                                      : use(*items, pointer + "/items", "item");
+    auto one = items == nullptr ? Result<std::string>(book_.json("json-value"))
+                                : use(*items, pointer + "/items", "item");
     if (!one) return one;
     const auto more = book_.share("more", "\",\" " + ws + " " + *one);
     const std::uint64_t before = fixed > 0 ? fixed : 1;
@@ -223,8 +223,8 @@ Result<std::string> SchemaCompiler::array_body(const Leaf& leaf, const std::stri
   }
   // Items that need not be there are groups within one another, from the last one.
   for (std::size_t i = fixed; i-- > 0;) {
-    auto text =
-        (i == 0 ? first[i] : "\",\" " + ws + " " + first[i]) + (list.empty() ? "" : " ") + list;
+    std::string text = i == 0 ? first[i] : "\",\" " + ws + " " + first[i];
+    text.append(list.empty() ? "" : " ").append(list);
     if (i > 0 && i >= least) text = book_.share("rest", text) + "?";
     list = std::move(text);
   }

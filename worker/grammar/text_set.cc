@@ -110,7 +110,7 @@ std::string other_ways(const Node& node, int pending, const std::vector<std::str
   return body;
 }
 
-std::string sole(std::vector<std::string> texts) {
+std::string sole(const std::vector<std::string>& texts) {
   std::string text;
   for (const auto& one : texts) text += (text.empty() ? "" : " | ") + gbnf_literal(one);
   return text;
@@ -119,7 +119,7 @@ std::string sole(std::vector<std::string> texts) {
 }  // namespace
 
 std::string one_of_texts(std::vector<std::string> texts, std::string_view hint, RuleBook& book) {
-  if (texts.size() <= kListed) return sole(std::move(texts));
+  if (texts.size() <= kListed) return sole(texts);
   std::sort(texts.begin(), texts.end());
   const auto nodes = make_tree(texts);
   std::vector<std::vector<Way>> ways(nodes.size());

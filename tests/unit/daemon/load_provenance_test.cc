@@ -57,5 +57,17 @@ TEST(LoadProvenance, L19_EverySettingThatALoadDependsOnMovesAField) {
   EXPECT_EQ(moved->field, Field::kLaunch);
 }
 
+TEST(LoadProvenance, L19_ACommandCountsWithItsPlaceholdersLeftOpen) {
+  catalog::Model model = some_model();
+  model.settings.kind = catalog::Kind::kCommand;
+  model.settings.command = {"serve", "--port", "{port}"};
+  const core::Provenance before = load_provenance(model, {});
+  EXPECT_EQ(before, load_provenance(model, {}));
+  model.settings.command.emplace_back("--eager");
+  const auto moved = core::moved_field(before, load_provenance(model, {}));
+  ASSERT_TRUE(moved);
+  EXPECT_EQ(moved->field, core::ProvenanceField::kLaunch);
+}
+
 }  // namespace
 }  // namespace berth
