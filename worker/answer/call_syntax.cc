@@ -104,29 +104,29 @@ CallSyntax deepseek() {
 }  // namespace
 
 const CallSyntax& call_syntax(ToolForm form) {
-  static const CallSyntax kNone;
-  static const CallSyntax kHermes = hermes();
-  static const CallSyntax kLlama3 = llama3();
-  static const CallSyntax kMistral = mistral();
-  static const CallSyntax kJson = json();
-  static const CallSyntax kDeepSeek = deepseek();
+  static const CallSyntax of_none;
+  static const CallSyntax of_hermes = hermes();
+  static const CallSyntax of_llama3 = llama3();
+  static const CallSyntax of_mistral = mistral();
+  static const CallSyntax of_json = json();
+  static const CallSyntax of_deep_seek = deepseek();
   switch (form) {
     case ToolForm::kHermes:
-      return kHermes;
+      return of_hermes;
     case ToolForm::kLlama3:
-      return kLlama3;
+      return of_llama3;
     case ToolForm::kMistral:
     case ToolForm::kMistralNamed:
-      return kMistral;
+      return of_mistral;
     case ToolForm::kJson:
-      return kJson;
+      return of_json;
     case ToolForm::kDeepSeek:
-      return kDeepSeek;
+      return of_deep_seek;
     case ToolForm::kNone:
     case ToolForm::kHarmony:
       break;
   }
-  return kNone;
+  return of_none;
 }
 
 }  // namespace berth::worker

@@ -24,7 +24,7 @@ void LaneSet::open(Engine& engine) {
     lanes_.emplace_back(id, engine);
   }
   leaders_.resize(lanes_.size());
-  growth_ = std::max<std::size_t>(1, facts.window / (2 * facts.sequences));
+  growth_ = std::max<std::size_t>(1, facts.window / std::max(1U, 2 * facts.sequences));
 }
 
 std::size_t LaneSet::busy() const {

@@ -36,6 +36,7 @@ std::optional<Duration> run_delay() {
   const std::unique_ptr<DIR, CloseFolder> folder(opendir("/proc/self/task"));
   if (!folder) return std::nullopt;
   std::optional<Duration> sum;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): only this thread reads this folder
   while (const auto* const entry = readdir(folder.get())) {
     if (entry->d_name[0] == '.') continue;
     const auto path = std::string(entry->d_name) + "/schedstat";

@@ -83,6 +83,7 @@ std::string loader_of(const std::string& program) {
 
 std::vector<Grant> worker_grants(const SandboxPlaces& places) {
   std::vector<Grant> grants;
+  grants.reserve(kReadable.size() + 2);
   for (const auto* const path : kReadable) grants.push_back({path, FileAccess::kRead});
   grants.push_back({BERTH_LLAMA_LIB_DIR, FileAccess::kRead});
   grants.push_back({BERTH_GGML_BACKEND_DIR, FileAccess::kRead});

@@ -93,7 +93,7 @@ TEST_F(ProcessTreeTest, L8_ADaemonisedGrandchildStaysCounted) {
   ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
   // Its parent lives until a line comes; its session is its own, so only its being known tells.
   ProcessTree tree = start(
-      "(setsid sh -c 'echo $$ >&3; exec sleep 3600' & read line <&4; exit 0) 4<&0 & wait; "
+      "exec 4<&0; (setsid sh -c 'echo $$ >&3; exec sleep 3600' & read line <&4; exit 0) & wait; "
       "exec sleep 3600");
   const pid_t stray = std::stoi(recorder_.lines.front());
   const auto has_stray = [&] {

@@ -200,7 +200,8 @@ TEST(Embeddings, AModelTakesOnlyWhatItIsServedFor) {
 
 TEST(Embeddings, WhatCameBeforeTheModelWasLoadedIsRefusedAsWell) {
   Simulation::Observer observer;
-  LaneRunner runner(observer, [] { return SteadyTime{}; }, nullptr);
+  LaneRunner runner(
+      observer, [] { return SteadyTime{}; }, nullptr);
   auto job = std::make_unique<EmbedJob>();
   job->inputs = {{1}};
   const auto sink = std::make_shared<Sink>();
