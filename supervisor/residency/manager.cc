@@ -241,14 +241,17 @@ void Manager::refuse_waiters(Berth& berth, const Error& error) {
 
 void Manager::refuse_clients(Berth& berth, const Error& error) {
   bool operators = false;
-  const auto tickets = berth.queue.tickets();
-  for (const core::Ticket ticket : std::vector<core::Ticket>(tickets.begin(), tickets.end())) {
+  std::vector<core::Ticket> clients;
+  for (const core::Ticket ticket : berth.queue.tickets()) {
     const auto waiter = waiters_.find(ticket);
     if (waiter != waiters_.end() && waiter->second.request_class == RequestClass::kOperator) {
       operators = true;
-    } else if (berth.queue.remove(ticket)) {
-      answer(ticket, error);
+    } else {
+      clients.push_back(ticket);
     }
+  }
+  for (const core::Ticket ticket : clients) {
+    if (berth.queue.remove(ticket)) answer(ticket, error);
   }
   if (operators) retry(berth.model->name, {});
 }
