@@ -21,6 +21,7 @@ bool has_work(const WorkPulse& pulse) {
 
 void WedgeWatch::on_pulse(const WorkPulse& pulse, SteadyTime now) {
   pass(now);
+  silent_ = Duration::zero();
   if (!heard_ || pulse.progress != pulse_.progress || !has_work(pulse)) still_ = Duration::zero();
   pulse_ = pulse;
   heard_ = true;
@@ -34,7 +35,9 @@ void WedgeWatch::on_time(std::uint32_t requests, SteadyTime now) {
 void WedgeWatch::pass(SteadyTime now) {
   const Duration step = std::clamp<Duration>(now - now_, Duration::zero(), policy_.longest_step);
   now_ = std::max(now_, now);
-  if (requests_ == 0 || !has_work(pulse_)) {
+  silent_ = requests_ == 0 ? Duration::zero() : silent_ + step;
+  const bool fell_silent = heard_ && silent_ > policy_.longest_silence;
+  if (requests_ == 0 || (!has_work(pulse_) && !fell_silent)) {
     still_ = Duration::zero();
   } else {
     still_ += step;

@@ -15,6 +15,9 @@ struct WedgePolicy {
   std::uint32_t batches = 4;  // times the predicted time of one batch
   // Set by the operator; 0: wedge detection is off.
   std::optional<Duration> fixed;
+  // A worker with a request beats once a second. One that has not for so long may be frozen,
+  // whatever it said before.
+  Duration longest_silence = std::chrono::seconds(10);
   // As StallPolicy::longest_step.
   Duration longest_step = std::chrono::seconds(5);
 };
@@ -57,6 +60,7 @@ class WedgeWatch {
   SteadyTime now_;
   Duration batch_{};
   Duration still_{};
+  Duration silent_{};  // with requests
   WorkPulse pulse_;
   bool heard_ = false;
   std::uint32_t requests_ = 0;

@@ -10,8 +10,8 @@
 
 namespace berth::residency {
 
-void FailureBook::restore(Result<std::vector<core::FailureRecord>> records,
-                          const FindModel& find_model) {
+void FailureBook::restore(Result<std::vector<core::FailureRecord>> records, FindModel find_model) {
+  find_model_ = std::move(find_model);
   if (!records) {
     environment_.events.emit_typed(events::ServerDegraded{
         .part = "store",
@@ -22,7 +22,7 @@ void FailureBook::restore(Result<std::vector<core::FailureRecord>> records,
   for (const core::FailureRecord& record : *records) classes[record.id] = record.failure_class;
   const auto lifted = ledger_.on_start(
       *std::move(records),
-      [&](const std::string& model) { return provenance_of(find_model, model); },
+      [&](const std::string& model) { return provenance_of(find_model_, model); },
       environment_.clock.wall_now());
   for (const core::LoadLedger::Lifted& one : lifted) lift(one, classes[one.id]);
 }
@@ -91,8 +91,16 @@ bool FailureBook::load_failed(core::FailureRecord record) {
         .failure_class = std::string(core::failure_class_name(recorded.record.failure_class)),
         .reason = core::failure_sentence(recorded.record)});
   }
+  const std::string model = recorded.record.model;
+  const auto failure_class = recorded.record.failure_class;
   environment_.store.put_failure(std::move(recorded.record));
-  return stands;
+  if (!stands) return false;
+  // What it depends on may have moved while it loaded (L23).
+  const auto present = find_model_ ? provenance_of(find_model_, model) : std::nullopt;
+  if (!present) return true;
+  const auto lifted = ledger_.judge(model, *present, environment_.clock.wall_now());
+  if (lifted) lift(*lifted, failure_class);
+  return !lifted;
 }
 
 std::optional<core::FailureRecord> FailureBook::retry(const std::string& model,

@@ -29,7 +29,8 @@ class FailureBook {
   ~FailureBook() = default;
 
   // Gives the ledger what the store knows of the standing failures. Before any load.
-  void restore(Result<std::vector<core::FailureRecord>> records, const FindModel& find_model);
+  // `find_model` is kept.
+  void restore(Result<std::vector<core::FailureRecord>> records, FindModel find_model);
 
   // The failure that stands against the model; null: none. One of memory is looked at anew, whether
   // there is enough by now (L21).
@@ -53,6 +54,7 @@ class FailureBook {
 
   const Environment& environment_;
   core::LoadLedger ledger_;
+  FindModel find_model_;
   std::map<std::string, std::vector<core::DomainNow>> memory_before_;  // of the current load
 };
 

@@ -271,6 +271,7 @@ void Manager::start_if_wanted(Berth& berth) {
     if (berth.current != nullptr) return;
     // Its memory is charged until it is gone (L2). A stuck one is not waited for.
     if (leaving(berth.model->name) != nullptr) return;
+    if (verdict_pending(berth.model->name) && !operator_waits(berth)) return;
   }
   const SteadyTime now = environment_.clock.now();
   if (berth.back_off.not_before() > now && !mutated(Mutation::kNoBackOff)) {
@@ -429,6 +430,21 @@ std::shared_ptr<Instance> Manager::find(const std::string& model, const Uuid& id
   return nullptr;
 }
 
+bool Manager::verdict_pending(const std::string& model) const {
+  return std::any_of(instances_.begin(), instances_.end(), [&model](const auto& one) {
+    const core::InstanceMachine& machine = one.second->machine();
+    return one.second->model().name == model && is_terminal(machine.state()) && !machine.finished();
+  });
+}
+
+bool Manager::operator_waits(const Berth& berth) const {
+  const auto tickets = berth.queue.tickets();
+  return std::any_of(tickets.begin(), tickets.end(), [this](core::Ticket ticket) {
+    const auto waiter = waiters_.find(ticket);
+    return waiter != waiters_.end() && waiter->second.request_class == RequestClass::kOperator;
+  });
+}
+
 Instance* Manager::leaving(const std::string& model) const {
   const auto berth = berths_.find(model);
   const Instance* const current = berth == berths_.end() ? nullptr : berth->second.current;
@@ -487,6 +503,10 @@ ClaimProgress Manager::progress_of(const Berth& berth, core::Ticket ticket) cons
   }
   if (leaving(berth.model->name) != nullptr) {
     progress.phase = kPhaseStopping;
+    return progress;
+  }
+  if (verdict_pending(berth.model->name)) {
+    progress.phase = kPhaseFailed;
     return progress;
   }
   progress.phase = kPhaseBackOff;

@@ -84,6 +84,10 @@ class Manager : public std::enable_shared_from_this<Manager>,
 
   Berth& berth_of(const std::shared_ptr<const catalog::Model>& model);
   [[nodiscard]] std::shared_ptr<Instance> find(const std::string& model, const Uuid& id) const;
+  // A load of it has failed, and why is not known to the end: who comes now waits for that instead
+  // of starting the same again (L5, L22), unless an operator wants another try.
+  [[nodiscard]] bool verdict_pending(const std::string& model) const;
+  [[nodiscard]] bool operator_waits(const Berth& berth) const;
   // The model's instance that is on its way out (closing to stopping); the newest.
   [[nodiscard]] Instance* leaving(const std::string& model) const;
   // What stands against the request at once.

@@ -80,6 +80,22 @@ TEST_F(WedgeTest, L9_AWorkerThatFellSilentStandsStill) {
   EXPECT_TRUE(watch_.wedged());
 }
 
+TEST_F(WedgeTest, L9_AWorkerThatFrozeWhileIdleStandsStillOnceItIsAsked) {
+  requests_ = 0;
+  beat(seconds(2), {});
+  silence(hours(1));
+  requests_ = 1;
+  silence(seconds(120));
+  EXPECT_FALSE(watch_.wedged());
+  silence(seconds(15));
+  EXPECT_TRUE(watch_.wedged());
+}
+
+TEST_F(WedgeTest, L9_AWorkerWithoutHeartbeatsIsNotJudged) {
+  silence(hours(1));
+  EXPECT_FALSE(watch_.wedged());
+}
+
 TEST_F(WedgeTest, L9_SilenceAfterTheLastRequestIsIdleness) {
   beat(seconds(2), {.active = 1}, 1);
   requests_ = 0;

@@ -193,7 +193,25 @@ TEST_F(LoadFailureTest, AllWhoWaitedLearnIt) {
   EXPECT_EQ(world_.workers.all().size(), 1U);
 }
 
-// L24: whoever comes while the evidence of a failed load is collected belongs to the next load.
+// Whoever comes while the evidence of a failed load is collected learns how it failed; the same is
+// not started again meanwhile.
+TEST_F(LoadFailureTest, L22_WhoComesBeforeTheVerdictSharesIt) {
+  sim::WorkerScript exits;
+  exits.fate = sim::Fate::kExitsAtOnce;
+  exits.log_never_read = true;
+  script(exits);
+  const auto first = request(demo_);
+  world_.clock.advance(milliseconds(100));
+  EXPECT_EQ(first->answers, 0);
+  const auto second = request(demo_);
+  world_.clock.advance(seconds(5));
+  EXPECT_TRUE(first->failed_with(Reason::kLoadFailed));
+  EXPECT_TRUE(second->failed_with(Reason::kLoadFailed));
+  EXPECT_EQ(world_.workers.all().size(), 1U);
+  EXPECT_EQ(residency_->standing_failures().size(), 1U);
+}
+
+// L24: an operator's try does not wait for it, and is not marked by it.
 TEST_F(LoadFailureTest, L24_AFailureNeverMarksTheNextLoad) {
   sim::WorkerScript exits;
   exits.fate = sim::Fate::kExitsAtOnce;
@@ -203,7 +221,7 @@ TEST_F(LoadFailureTest, L24_AFailureNeverMarksTheNextLoad) {
   world_.clock.advance(milliseconds(100));
   EXPECT_EQ(first->answers, 0);
   script(sim::WorkerScript{});
-  const auto second = request(demo_);
+  const auto second = request(demo_, minutes(5), RequestClass::kOperator);
   world_.clock.advance(seconds(5));
   EXPECT_TRUE(first->failed_with(Reason::kLoadFailed));
   EXPECT_TRUE(second->lease);
