@@ -1,5 +1,6 @@
 #include "worker/sandbox/call_rules.h"
 
+#include <asm/sockios.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -55,6 +56,9 @@ constexpr std::array kDenied = {
     // sockets of other processes: berthd's own would take this process for its user
     SYS_connect};
 
+// What came later may be a new way to do what is denied here: setxattrat() did.
+constexpr std::uint32_t kNewestReviewed = 462;  // mseal(), Linux 6.10
+
 // Newer than the headers of the oldest release that berth is built on.
 constexpr long kFchmodat2 = 452;
 
@@ -65,6 +69,7 @@ constexpr std::array kAbsent = {SYS_clone3, SYS_openat2, SYS_io_uring_setup, SYS
 constexpr std::uint32_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
                                       CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 constexpr std::uint32_t kSocketType = 0xF;  // without its flags
+constexpr std::uint32_t kPidfdThread = O_EXCL;
 
 void forbid_sockets(CallFilter& filter) {
   for (const auto call : {SYS_socket, SYS_socketpair}) {
@@ -80,12 +85,21 @@ void forbid_sockets(CallFilter& filter) {
 void spare_supervisor(CallFilter& filter, pid_t supervisor) {
   const auto self = static_cast<std::uint32_t>(::getpid());
   const auto parent = static_cast<std::uint32_t>(supervisor);
-  constexpr std::uint32_t kNegative = 1U << 31U;
   const auto denied = refuse(EPERM);
-  filter.decide(SYS_kill, {{0, ~0U, 0}}, denied);
-  filter.decide(SYS_kill, {{0, kNegative, kNegative}}, denied);
-  for (const auto call : {SYS_kill, SYS_pidfd_open, SYS_prlimit64}) {
+  // The number of any of its threads stands for the whole process, so only this process itself may
+  // be named. berth-template is ended by its pidfd.
+  filter.decide(SYS_kill, {{0, ~0U, self, false}}, denied);
+  filter.decide(SYS_pidfd_open, {{1, kPidfdThread, kPidfdThread}}, denied);
+  for (const auto call : {SYS_pidfd_open, SYS_prlimit64}) {
     filter.decide(call, {{0, ~0U, parent}}, denied);
+  }
+  // A descriptor's owner gets the signal that was chosen for it.
+  for (const std::uint32_t command :
+       std::array<std::uint32_t, 3>{F_SETOWN, F_SETOWN_EX, F_SETSIG}) {
+    filter.decide(SYS_fcntl, {{1, ~0U, command}}, denied);
+  }
+  for (const std::uint32_t request : std::array<std::uint32_t, 2>{FIOSETOWN, SIOCSPGRP}) {
+    filter.decide(SYS_ioctl, {{1, ~0U, request}}, denied);
   }
   // The CPU time of berth-template is bounded from here.
   filter.decide(SYS_prlimit64, {{0, ~0U, 0, false}, {1, ~0U, RLIMIT_CPU, false}}, denied);
@@ -104,10 +118,8 @@ bool can_forbid_calls() {
 
 int forbid_calls(pid_t supervisor) {
   CallFilter filter;
-#if defined(__x86_64__)
-  constexpr std::uint32_t kX32 = 0x40000000;  // the same calls by other numbers
-  filter.decide_from(kX32, refuse(ENOSYS));
-#endif
+  // Callers do without what their kernel has not. That takes the numbers of x32 too.
+  filter.decide_from(kNewestReviewed + 1, refuse(ENOSYS));
   for (const auto call : kDenied) filter.decide(call, refuse(EPERM));
   filter.decide(kFchmodat2, refuse(EPERM));
   for (const auto call : kAbsent) filter.decide(call, refuse(ENOSYS));
@@ -120,10 +132,13 @@ int forbid_calls(pid_t supervisor) {
   }
   // Empties a file that is opened to be read, which Landlock does not see before Linux 6.2.
   constexpr std::uint32_t kEmptying = O_ACCMODE | O_TRUNC;
-  filter.decide(SYS_openat, {{2, kEmptying, O_RDONLY | O_TRUNC}}, refuse(EPERM));
+  // Access mode 3 asks neither to read nor to write, and empties as well.
+  for (const std::uint32_t mode : std::array<std::uint32_t, 2>{O_RDONLY, O_ACCMODE}) {
+    filter.decide(SYS_openat, {{2, kEmptying, mode | O_TRUNC}}, refuse(EPERM));
 #if defined(__x86_64__)
-  filter.decide(SYS_open, {{1, kEmptying, O_RDONLY | O_TRUNC}}, refuse(EPERM));
+    filter.decide(SYS_open, {{1, kEmptying, mode | O_TRUNC}}, refuse(EPERM));
 #endif
+  }
   // Without SPEC_ALLOW kernels before 5.16 would switch speculation of loads off, which costs
   // every model some of its speed.
   return filter.install(SECCOMP_RET_ALLOW,

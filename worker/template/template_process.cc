@@ -233,7 +233,12 @@ Error TemplateProcess::ended_error() {
 void TemplateProcess::end() {
   socket_.reset();
   if (pid_ <= 0) return;
-  ::kill(pid_, SIGKILL);
+  // In the worker's sandbox kill() reaches only the worker itself.
+  if (pidfd_) {
+    ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+  } else {
+    ::kill(pid_, SIGKILL);
+  }
   pollfd process{pidfd_.get(), POLLIN, 0};
   if (pidfd_) ::poll(&process, 1, static_cast<int>(kEndBound.count()));
   undead().add(std::exchange(pid_, -1));

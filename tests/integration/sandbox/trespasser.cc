@@ -120,6 +120,7 @@ void try_files(const std::map<std::string, std::string>& places) {
   tell("read_shard", open_it(at("shard"), O_RDONLY));
   tell("write_model", open_it(at("model"), O_WRONLY));
   tell("empty_model", open_it(at("model"), O_RDONLY | O_TRUNC));
+  tell("empty_model_by_mode_3", open_it(at("model"), O_ACCMODE | O_TRUNC));
   tell("truncate_model", ::truncate(at("model").c_str(), 0) == 0);
   tell("remove_model", ::unlink(at("model").c_str()) == 0);
   tell("chmod_model", ::chmod(at("model").c_str(), 0777) == 0);
@@ -179,6 +180,10 @@ void try_calls() {
   const pid_t parent = ::getppid();
   tell("ptrace_parent", ::ptrace(PTRACE_ATTACH, -1, nullptr, nullptr) == 0);
   tell("signal_parent", ::kill(parent, 0) == 0);
+  tell("signal_next_to_parent", ::kill(parent + 1, 0) == 0);
+  tell("pidfd_thread", close_if(static_cast<int>(call(SYS_pidfd_open, ::getppid(), O_EXCL))));
+  tell("own_descriptor", ::fcntl(STDOUT_FILENO, F_SETOWN, ::getpid()) == 0);
+  tell("choose_signal", ::fcntl(STDOUT_FILENO, F_SETSIG, 0) == 0);
   tell("signal_all", ::kill(-1, 0) == 0);
   tell("signal_thread_of_parent", call(SYS_tgkill, parent, parent, 0) == 0);
   tell("pidfd_parent", close_if(static_cast<int>(call(SYS_pidfd_open, parent))));
