@@ -133,7 +133,7 @@ TEST_F(Sandbox, L26_NoSystemCallThatLeadsOut) {
   expect(outcomes, "EPERM",
          {"ptrace_parent",
           "signal_parent",
-          "signal_next_to_parent",
+          "signal_other",
           "pidfd_thread",
           "own_descriptor",
           "choose_signal",
