@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 
+#include "common/named_rows.h"
+
 namespace berth {
 namespace {
 
@@ -22,10 +24,7 @@ const ReasonInfo& reason_info(Reason reason) {
 }
 
 std::optional<Reason> reason_from_name(std::string_view name) {
-  for (std::size_t i = 0; i < kReasons.size(); ++i) {
-    if (kReasons.at(i).name == name) return static_cast<Reason>(i);
-  }
-  return std::nullopt;
+  return value_named<Reason>(kReasons, name);
 }
 
 }  // namespace berth

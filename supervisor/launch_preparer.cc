@@ -133,9 +133,8 @@ void LaunchPreparer::prepare_command_model(
 void LaunchPreparer::take_log(const std::string& model, Result<process::OpenedLog> log,
                               residency::PreparedLaunch& prepared) {
   if (log) {
-    prepared.log = process::LogPlace{log->path, log->start};
     prepared.spec.output = std::move(log->output);
-    logs_[model] = {log->path, log->start};
+    prepared.log = logs_[model] = {log->path, log->start};
     return;
   }
   logs_.erase(model);

@@ -13,6 +13,7 @@
 #include "supervisor/command_runs.h"
 #include "supervisor/process/async.h"
 #include "supervisor/process/log_file.h"
+#include "supervisor/process/log_watch.h"
 #include "supervisor/residency/residency.h"
 
 namespace berth {
@@ -48,12 +49,6 @@ class LaunchPreparer {
                 std::function<void(std::vector<std::string>)> done);
 
  private:
-  // Where the newest instance of a model began in its log.
-  struct LogPlace {
-    std::string path;
-    std::uint64_t start = 0;
-  };
-
   void prepare_command_model(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
                              std::function<void(Result<residency::PreparedLaunch>)> done);
   // The launch's log, or none and an event that says so.
@@ -62,7 +57,7 @@ class LaunchPreparer {
   void watch_sizes();
 
   Parts parts_;
-  std::map<std::string, LogPlace> logs_;  // by model
+  std::map<std::string, process::LogPlace> logs_;  // where a model's newest instance began
   Timer sizes_;
 };
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/named_rows.h"
+
 namespace berth::core {
 namespace {
 
@@ -37,10 +39,7 @@ std::string_view failure_class_sentence(FailureClass failure_class) {
 }
 
 FailureClass failure_class_from_name(std::string_view name) {
-  for (std::size_t i = 0; i < kRows.size(); ++i) {
-    if (kRows.at(i).name == name) return static_cast<FailureClass>(i);
-  }
-  return FailureClass::kUnclassified;
+  return value_named<FailureClass>(kRows, name).value_or(FailureClass::kUnclassified);
 }
 
 std::string failure_sentence(const LoadFailure& failure) {

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "supervisor/process/log_cut.h"
@@ -58,7 +57,7 @@ Result<LogFollower> LogFollower::open(const std::string& path, std::optional<std
 }
 
 Result<std::string> LogFollower::read(std::size_t most) {
-  if (inotify_) drain_events();
+  if (inotify_) drain_log_events(inotify_.get());
   // Twice: at the end of a file that was replaced the next one begins.
   for (int file = 0; file < 2; ++file) {
     if (!file_) {
@@ -85,15 +84,6 @@ void LogFollower::watch() {
   const std::string directory = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
   constexpr std::uint32_t kEvents = IN_MODIFY | IN_CREATE | IN_MOVED_TO;
   if (::inotify_add_watch(inotify_.get(), directory.c_str(), kEvents) < 0) inotify_.reset();
-}
-
-void LogFollower::drain_events() const {
-  alignas(inotify_event) std::array<char, 4096> events{};
-  // Bounded: if more come meanwhile, the fd stays readable.
-  constexpr int kMostReads = 64;
-  for (int i = 0; i < kMostReads; ++i) {
-    if (::read(inotify_.get(), events.data(), events.size()) <= 0) return;
-  }
 }
 
 Status LogFollower::open_file() {

@@ -34,7 +34,6 @@ class LogFollower {
  private:
   explicit LogFollower(std::string path) : path_(std::move(path)) {}
   void watch();
-  void drain_events() const;
   Status open_file();
   [[nodiscard]] bool replaced() const;
 

@@ -1,9 +1,11 @@
 #include "supervisor/process/log_input.h"
 
 #include <fcntl.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 #include "supervisor/process/system_error.h"
@@ -42,6 +44,15 @@ Result<std::string> read_log(int fd, std::uint64_t offset, std::size_t most) {
   }
   bytes.resize(filled);
   return bytes;
+}
+
+void drain_log_events(int inotify) {
+  alignas(inotify_event) std::array<char, 4096> events{};
+  // Bounded: if more come meanwhile, the descriptor stays readable.
+  constexpr int kMostReads = 64;
+  for (int i = 0; i < kMostReads; ++i) {
+    if (::read(inotify, events.data(), events.size()) <= 0) return;
+  }
 }
 
 }  // namespace berth::process

@@ -21,4 +21,7 @@ Result<std::uint64_t> log_size(int fd);
 // At most `most` bytes from `offset`; fewer at the end of the file. Errors: kInternal.
 Result<std::string> read_log(int fd, std::uint64_t offset, std::size_t most);
 
+// Takes what an inotify descriptor (non-blocking) has to tell, all of which means: read again.
+void drain_log_events(int inotify);
+
 }  // namespace berth::process

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "supervisor/process/log_cut.h"
@@ -22,7 +21,7 @@ LogJudge::Step LogJudge::look(const Clock& clock) {
   if (!open()) return step;
   step.wait_fd = inotify_.get();
   // Before the file is read: what is written from here on wakes again.
-  drain_events();
+  if (inotify_) drain_log_events(inotify_.get());
   step.more = read_until(size(), clock, step);
   if (step.verdict || step.more) return step;
   step.verdict = parser_.quiet(clock.now());
@@ -55,16 +54,6 @@ void LogJudge::watch() {
   // By its descriptor: the name may stand for another file by now.
   const std::string itself = "/proc/self/fd/" + std::to_string(file_.get());
   if (::inotify_add_watch(inotify_.get(), itself.c_str(), IN_MODIFY) < 0) inotify_.reset();
-}
-
-void LogJudge::drain_events() const {
-  if (!inotify_) return;
-  alignas(inotify_event) std::array<char, 4096> events{};
-  // Bounded: if more come meanwhile, the descriptor stays readable.
-  constexpr int kMostReads = 64;
-  for (int i = 0; i < kMostReads; ++i) {
-    if (::read(inotify_.get(), events.data(), events.size()) <= 0) return;
-  }
 }
 
 bool LogJudge::read_until(std::uint64_t end, const Clock& clock, Step& step) {

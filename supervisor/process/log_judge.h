@@ -48,7 +48,6 @@ class LogJudge {
  private:
   bool open();
   void watch();
-  void drain_events() const;
   // Reads up to `end`. Whether anything was left before it.
   bool read_until(std::uint64_t end, const Clock& clock, Step& step);
   [[nodiscard]] std::uint64_t size() const;

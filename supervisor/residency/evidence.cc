@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "common/result.h"
+#include "common/wall_time.h"
 #include "supervisor/core/exit_status.h"
 #include "supervisor/core/failure.h"
 #include "supervisor/core/instance_state.h"
@@ -60,6 +61,24 @@ Error load_failed_error(const core::LoadFailure& failure, const InstanceFacts& f
                "` shows what it wrote";
   }
   message += '.';
+  ErrorExtras extras;
+  extras.failure = std::move(evidence);
+  return {Reason::kLoadFailed, std::move(message), std::move(extras)};
+}
+
+Error standing_failure_error(const core::FailureRecord& record) {
+  FailureEvidence evidence;
+  evidence.id = record.id.to_string();
+  evidence.failure_class = core::failure_class_name(record.failure_class);
+  evidence.reason = core::failure_sentence(record);
+  evidence.since_unix_ms = record.ended.time_since_epoch().count();
+  evidence.instance_id = record.instance.to_string();
+  evidence.log_tail = record.log_tail;
+  evidence.command = record.command;
+  add_exit(record.exit, evidence);
+  std::string message = record.model + " could not be loaded at " + format_utc(record.ended) +
+                        " and is not tried again: " + evidence.reason + ". " +
+                        core::way_out(record) + " `berth why " + record.model + "` tells more.";
   ErrorExtras extras;
   extras.failure = std::move(evidence);
   return {Reason::kLoadFailed, std::move(message), std::move(extras)};

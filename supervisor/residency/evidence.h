@@ -9,6 +9,7 @@
 #include "supervisor/core/exit_status.h"
 #include "supervisor/core/failure.h"
 #include "supervisor/core/instance_state.h"
+#include "supervisor/core/ledger/failure_record.h"
 
 namespace berth::residency {
 
@@ -24,6 +25,10 @@ struct InstanceFacts {
 
 // "demo could not be loaded: exit 1: …" with the evidence as extras (kLoadFailed).
 Error load_failed_error(const core::LoadFailure& failure, const InstanceFacts& facts);
+
+// Why a request for the model is refused at once (kLoadFailed): the reason, the class, the record,
+// since when, and the way out (L22).
+Error standing_failure_error(const core::FailureRecord& record);
 
 // The failure of an error that prepare_launch or the launcher gave.
 core::LoadFailure launch_failure(const Error& error);

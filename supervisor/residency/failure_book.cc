@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <utility>
-#include <variant>
 
-#include "common/wall_time.h"
-#include "supervisor/core/exit_status.h"
 #include "supervisor/core/failure.h"
 
 namespace berth::residency {
@@ -148,31 +145,6 @@ std::optional<core::Provenance> FailureBook::provenance_of(const FindModel& find
 
 std::vector<core::DomainNow> FailureBook::memory() const {
   return environment_.memory ? environment_.memory() : std::vector<core::DomainNow>();
-}
-
-Error standing_failure_error(const core::FailureRecord& record) {
-  FailureEvidence evidence;
-  evidence.id = record.id.to_string();
-  evidence.failure_class = core::failure_class_name(record.failure_class);
-  evidence.reason = core::failure_sentence(record);
-  evidence.since_unix_ms = record.ended.time_since_epoch().count();
-  evidence.instance_id = record.instance.to_string();
-  evidence.log_tail = record.log_tail;
-  evidence.command = record.command;
-  if (record.exit) {
-    if (const auto* exited = std::get_if<core::Exited>(&*record.exit)) {
-      evidence.exit_code = exited->code;
-    }
-    if (const auto* signalled = std::get_if<core::Signalled>(&*record.exit)) {
-      evidence.signal = core::signal_name(signalled->signal);
-    }
-  }
-  std::string message = record.model + " could not be loaded at " + format_utc(record.ended) +
-                        " and is not tried again: " + evidence.reason + ". " +
-                        core::way_out(record) + " `berth why " + record.model + "` tells more.";
-  ErrorExtras extras;
-  extras.failure = std::move(evidence);
-  return {Reason::kLoadFailed, std::move(message), std::move(extras)};
 }
 
 }  // namespace berth::residency

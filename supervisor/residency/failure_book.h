@@ -58,8 +58,4 @@ class FailureBook {
   std::map<std::string, std::vector<core::DomainNow>> memory_before_;  // of the current load
 };
 
-// Why a request for the model is refused at once (kLoadFailed): the reason, the class, the record,
-// since when, and the way out (L22).
-Error standing_failure_error(const core::FailureRecord& record);
-
 }  // namespace berth::residency

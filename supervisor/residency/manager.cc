@@ -243,8 +243,7 @@ void Manager::refuse_clients(Berth& berth, const Error& error) {
   bool operators = false;
   std::vector<core::Ticket> clients;
   for (const core::Ticket ticket : berth.queue.tickets()) {
-    const auto waiter = waiters_.find(ticket);
-    if (waiter != waiters_.end() && waiter->second.request_class == RequestClass::kOperator) {
+    if (is_operators(ticket)) {
       operators = true;
     } else {
       clients.push_back(ticket);
@@ -439,10 +438,13 @@ bool Manager::verdict_pending(const std::string& model) const {
 
 bool Manager::operator_waits(const Berth& berth) const {
   const auto tickets = berth.queue.tickets();
-  return std::any_of(tickets.begin(), tickets.end(), [this](core::Ticket ticket) {
-    const auto waiter = waiters_.find(ticket);
-    return waiter != waiters_.end() && waiter->second.request_class == RequestClass::kOperator;
-  });
+  return std::any_of(tickets.begin(), tickets.end(),
+                     [this](core::Ticket ticket) { return is_operators(ticket); });
+}
+
+bool Manager::is_operators(core::Ticket ticket) const {
+  const auto waiter = waiters_.find(ticket);
+  return waiter != waiters_.end() && waiter->second.request_class == RequestClass::kOperator;
 }
 
 Instance* Manager::leaving(const std::string& model) const {

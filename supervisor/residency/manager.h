@@ -88,6 +88,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
   // of starting the same again (L5, L22), unless an operator wants another try.
   [[nodiscard]] bool verdict_pending(const std::string& model) const;
   [[nodiscard]] bool operator_waits(const Berth& berth) const;
+  [[nodiscard]] bool is_operators(core::Ticket ticket) const;
   // The model's instance that is on its way out (closing to stopping); the newest.
   [[nodiscard]] Instance* leaving(const std::string& model) const;
   // What stands against the request at once.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "common/named_rows.h"
 #include "common/text.h"
 #include "supervisor/core/redact.h"
 
@@ -53,10 +54,7 @@ std::string_view lift_cause_name(LiftCause cause) {
 }
 
 std::optional<LiftCause> lift_cause_from_name(std::string_view name) {
-  for (std::size_t i = 0; i < kRows.size(); ++i) {
-    if (kRows.at(i).name == name) return static_cast<LiftCause>(i);
-  }
-  return std::nullopt;
+  return value_named<LiftCause>(kRows, name);
 }
 
 std::string to_string(const Lift& lift) {

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/named_rows.h"
 #include "common/text.h"
 #include "common/units.h"
 
@@ -308,10 +309,7 @@ std::string_view provenance_field_name(ProvenanceField field) {
 }
 
 std::optional<ProvenanceField> provenance_field_from_name(std::string_view name) {
-  for (std::size_t i = 0; i < kRows.size(); ++i) {
-    if (kRows.at(i).name == name) return static_cast<ProvenanceField>(i);
-  }
-  return std::nullopt;
+  return value_named<ProvenanceField>(kRows, name);
 }
 
 std::uint64_t launch_hash(const std::vector<std::string>& argv,
