@@ -258,8 +258,7 @@ class Daemon {
                                           .on_readable = readable_on(io_),
                                           .on_changed = [this] {
                                             // L23; before the first request there is none to judge
-                                            if (residency_)
-                                              residency_->catalog_changed(find_model_);
+                                            if (residency_) residency_->catalog_changed();
                                           }});
     residency::Limits limits;
     limits.queue_timeout = config_->server.queue_timeout;
@@ -293,7 +292,11 @@ class Daemon {
                   return std::make_unique<ProcessTreeSampler>(clock_, run_blocking_, pid,
                                                               start_ticks, std::move(log));
                 },
-            .log_watcher = &log_watcher_},
+            .log_watcher = &log_watcher_,
+            .find_model = [this](const std::string& name) -> std::shared_ptr<const catalog::Model> {
+              auto found = catalog_->snapshot()->find(name);
+              return found ? *found : nullptr;
+            }},
         limits);
     return {};
   }
@@ -330,8 +333,7 @@ class Daemon {
           events_->emit_typed(events::LeftoverKilled{
               .pid = records[i].pid, .instance = records[i].instance, .model = records[i].model});
         }
-        catalog_->start(
-            [this] { residency_->restore_failures(find_model_, [this] { listen(); }); });
+        catalog_->start([this] { residency_->restore_failures([this] { listen(); }); });
       });
     });
   }
@@ -507,11 +509,6 @@ class Daemon {
   asio::thread_pool pool_{kPoolThreads};
   const process::RunBlocking run_blocking_ = [this](std::function<void()> work) {
     asio::post(pool_, std::move(work));
-  };
-  const residency::FindModel find_model_ =
-      [this](const std::string& name) -> std::shared_ptr<const catalog::Model> {
-    auto found = catalog_->snapshot()->find(name);
-    return found ? *found : nullptr;
   };
   asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
   SystemIdSource ids_;

@@ -7,8 +7,7 @@
 
 namespace berth::residency {
 
-void FailureBook::restore(Result<std::vector<core::FailureRecord>> records, FindModel find_model) {
-  find_model_ = std::move(find_model);
+void FailureBook::restore(Result<std::vector<core::FailureRecord>> records) {
   if (!records) {
     environment_.events.emit_typed(events::ServerDegraded{
         .part = "store",
@@ -18,8 +17,7 @@ void FailureBook::restore(Result<std::vector<core::FailureRecord>> records, Find
   std::map<Uuid, core::FailureClass> classes;
   for (const core::FailureRecord& record : *records) classes[record.id] = record.failure_class;
   const auto lifted = ledger_.on_start(
-      *std::move(records),
-      [&](const std::string& model) { return provenance_of(find_model_, model); },
+      *std::move(records), [&](const std::string& model) { return provenance_of(model); },
       environment_.clock.wall_now());
   for (const core::LoadLedger::Lifted& one : lifted) lift(one, classes[one.id]);
 }
@@ -93,7 +91,7 @@ bool FailureBook::load_failed(core::FailureRecord record) {
   environment_.store.put_failure(std::move(recorded.record));
   if (!stands) return false;
   // What it depends on may have moved while it loaded (L23).
-  const auto present = find_model_ ? provenance_of(find_model_, model) : std::nullopt;
+  const auto present = provenance_of(model);
   if (!present) return true;
   const auto lifted = ledger_.judge(model, *present, environment_.clock.wall_now());
   if (lifted) lift(*lifted, failure_class);
@@ -112,10 +110,10 @@ std::optional<core::FailureRecord> FailureBook::retry(const std::string& model,
   return record;
 }
 
-std::vector<std::string> FailureBook::catalog_changed(const FindModel& find_model) {
+std::vector<std::string> FailureBook::catalog_changed() {
   std::vector<std::string> models;
   for (const core::FailureRecord& record : all_standing()) {
-    const auto now = provenance_of(find_model, record.model);
+    const auto now = provenance_of(record.model);
     if (!now) continue;
     const auto lifted = ledger_.judge(record.model, *now, environment_.clock.wall_now());
     if (!lifted) continue;
@@ -135,11 +133,11 @@ void FailureBook::lift(const core::LoadLedger::Lifted& lifted, core::FailureClas
                             .detail = core::to_string(lifted.lift)});
 }
 
-std::optional<core::Provenance> FailureBook::provenance_of(const FindModel& find_model,
-                                                           const std::string& model) const {
-  const std::shared_ptr<const catalog::Model> found = find_model(model);
+std::optional<core::Provenance> FailureBook::provenance_of(const std::string& model) const {
+  if (!environment_.find_model || !environment_.provenance) return std::nullopt;
+  const std::shared_ptr<const catalog::Model> found = environment_.find_model(model);
   // One that cannot be used at present says nothing about its file; it is refused for that.
-  if (!found || !found->problem.empty() || !environment_.provenance) return std::nullopt;
+  if (!found || !found->problem.empty()) return std::nullopt;
   return environment_.provenance(*found);
 }
 

@@ -29,8 +29,7 @@ class FailureBook {
   ~FailureBook() = default;
 
   // Gives the ledger what the store knows of the standing failures. Before any load.
-  // `find_model` is kept.
-  void restore(Result<std::vector<core::FailureRecord>> records, FindModel find_model);
+  void restore(Result<std::vector<core::FailureRecord>> records);
 
   // The failure that stands against the model; null: none. One of memory is looked at anew, whether
   // there is enough by now (L21).
@@ -44,17 +43,15 @@ class FailureBook {
   // By hand; what was lifted, if anything stood.
   std::optional<core::FailureRecord> retry(const std::string& model, const std::string& who);
   // L23: judges what stands. The models whose failure does not any more.
-  std::vector<std::string> catalog_changed(const FindModel& find_model);
+  std::vector<std::string> catalog_changed();
 
  private:
   void lift(const core::LoadLedger::Lifted& lifted, core::FailureClass failure_class);
-  [[nodiscard]] std::optional<core::Provenance> provenance_of(const FindModel& find_model,
-                                                              const std::string& model) const;
+  [[nodiscard]] std::optional<core::Provenance> provenance_of(const std::string& model) const;
   [[nodiscard]] std::vector<core::DomainNow> memory() const;
 
   const Environment& environment_;
   core::LoadLedger ledger_;
-  FindModel find_model_;
   std::map<std::string, std::vector<core::DomainNow>> memory_before_;  // of the current load
 };
 

@@ -520,19 +520,18 @@ ClaimProgress Manager::progress_of(const Berth& berth, core::Ticket ticket) cons
 
 // --- failures of loads
 
-void Manager::restore_failures(FindModel find_model, std::function<void()> done) {
-  environment_.store.standing_failures(
-      [weak = weak_from_this(), find_model = std::move(find_model),
-       done = std::move(done)](Result<std::vector<core::FailureRecord>> records) {
-        const auto self = weak.lock();
-        if (!self) return;
-        self->failures_.restore(std::move(records), find_model);
-        done();
-      });
+void Manager::restore_failures(std::function<void()> done) {
+  environment_.store.standing_failures([weak = weak_from_this(), done = std::move(done)](
+                                           Result<std::vector<core::FailureRecord>> records) {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->failures_.restore(std::move(records));
+    done();
+  });
 }
 
-void Manager::catalog_changed(const FindModel& find_model) {
-  for (const std::string& model : failures_.catalog_changed(find_model)) forget_deaths(model);
+void Manager::catalog_changed() {
+  for (const std::string& model : failures_.catalog_changed()) forget_deaths(model);
 }
 
 std::optional<core::FailureRecord> Manager::retry(const std::string& model,

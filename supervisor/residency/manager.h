@@ -59,8 +59,8 @@ class Manager : public std::enable_shared_from_this<Manager>,
               std::function<void(Result<UnloadOutcome>)> done);
   void explain_break(const std::string& instance_id, std::function<void(Error)> done);
   // As those of Residency.
-  void restore_failures(FindModel find_model, std::function<void()> done);
-  void catalog_changed(const FindModel& find_model);
+  void restore_failures(std::function<void()> done);
+  void catalog_changed();
   std::optional<core::FailureRecord> retry(const std::string& model, const std::string& who);
   [[nodiscard]] std::vector<core::FailureRecord> standing_failures() const {
     return failures_.all_standing();

@@ -49,12 +49,12 @@ void Residency::explain_break(const std::string& instance_id, std::function<void
   impl_->manager->explain_break(instance_id, std::move(done));
 }
 
-void Residency::restore_failures(FindModel find_model, std::function<void()> done) {
-  impl_->manager->restore_failures(std::move(find_model), std::move(done));
+void Residency::restore_failures(std::function<void()> done) {
+  impl_->manager->restore_failures(std::move(done));
 }
 
-void Residency::catalog_changed(const FindModel& find_model) {
-  impl_->manager->catalog_changed(find_model);
+void Residency::catalog_changed() {
+  impl_->manager->catalog_changed();
 }
 
 std::optional<core::FailureRecord> Residency::retry(const std::string& model,

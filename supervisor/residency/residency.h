@@ -160,6 +160,8 @@ struct Environment {
   WatchTree watch_tree{};
   // Watches the logs of loads (L11). Null: none is watched.
   process::LogWatcher* log_watcher = nullptr;
+  // The present catalogue. Quick; core strand. Empty: no change of a model is seen.
+  FindModel find_model{};
 };
 
 struct Limits {
@@ -206,9 +208,9 @@ class Residency {
 
   // Gives back what earlier runs learned of models that cannot be loaded; `done` is called when
   // that is judged (L21, L23). Once, before the first acquire().
-  void restore_failures(FindModel find_model, std::function<void()> done);
+  void restore_failures(std::function<void()> done);
   // The catalogue or the config changed: failures whose provenance moved are lifted (L23).
-  void catalog_changed(const FindModel& find_model);
+  void catalog_changed();
   // Lifts the model's failure by hand, so that the next request tries it again. What it was;
   // absent: none stood. `who` may be empty.
   std::optional<core::FailureRecord> retry(const std::string& model, const std::string& who);

@@ -47,7 +47,8 @@ residency::Environment SimWorld::environment() {
       [this](pid_t pid, std::uint64_t /*start_ticks*/, const UniqueFd& /*log*/) {
         return workers.watch_tree(pid);
       },
-      &logs};
+      &logs,
+      [this](const std::string& name) { return find_model ? find_model(name) : nullptr; }};
 }
 
 std::shared_ptr<catalog::Model> make_model(std::string name) {

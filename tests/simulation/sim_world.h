@@ -31,6 +31,7 @@ struct SimWorld {
   SimStore store{clock};
   SimWorkers workers{clock};
   SimLogWatcher logs{clock, workers};
+  residency::FindModel find_model;          // the catalogue, if there is one
   std::uint64_t free_memory = 8ULL << 30U;  // of the host, bytes
 };
 

@@ -44,7 +44,7 @@ class RolesTest : public testing::Test {
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
     directory_ = name;
     world_.store.put_failure(failure_of_demo());
-    residency_.restore_failures([](const std::string&) { return nullptr; }, [] {});
+    residency_.restore_failures([] {});
     world_.clock.settle();
     grpc::ServerBuilder builder;
     builder.AddListeningPort("unix:" + directory_ + "/s", grpc::InsecureServerCredentials());

@@ -19,6 +19,11 @@ using testing::Not;
 
 class StandingFailureTest : public ResidencyTest {
  protected:
+  StandingFailureTest() {
+    world_.find_model = [this](const std::string& name) -> std::shared_ptr<const catalog::Model> {
+      return name == demo_->name ? demo_ : nullptr;
+    };
+  }
   void script_fate(sim::Fate fate) {
     sim::WorkerScript one;
     one.fate = fate;
@@ -34,16 +39,11 @@ class StandingFailureTest : public ResidencyTest {
     EXPECT_EQ(residency_->standing_failures().size(), 1U);
     script(sim::WorkerScript{});
   }
-  [[nodiscard]] FindModel find_demo() const {
-    return [model = demo_](const std::string& name) -> std::shared_ptr<const catalog::Model> {
-      return name == model->name ? model : nullptr;
-    };
-  }
   // The server stops and starts again, with what the store kept.
   void restart() {
     residency_ = std::make_unique<Residency>(world_.environment());
     bool done = false;
-    residency_->restore_failures(find_demo(), [&done] { done = true; });
+    residency_->restore_failures([&done] { done = true; });
     EXPECT_FALSE(done);
     world_.clock.settle();
     EXPECT_TRUE(done);
@@ -132,18 +132,37 @@ TEST_F(StandingFailureTest, L23_AnOperatorsLoadLiftsIt) {
   EXPECT_EQ(record().lifted->cause, core::LiftCause::kHand);
 }
 
+TEST_F(StandingFailureTest, L23_AFileThatMovedDuringItsLoadLiftsItsFailure) {
+  sim::WorkerScript one;
+  one.fate = sim::Fate::kSaysLoadFailed;
+  one.fate_after = milliseconds(100);
+  script(one);
+  const auto client = request(demo_);
+  world_.clock.advance(milliseconds(50));
+  auto other = std::make_shared<catalog::Model>(*demo_);
+  other->header_hash = 77;
+  demo_ = other;
+  residency_->catalog_changed();
+  run_until_answered(*client);
+  EXPECT_TRUE(client->failed_with(Reason::kLoadFailed));
+  world_.clock.advance(seconds(5));
+  EXPECT_TRUE(residency_->standing_failures().empty());
+  ASSERT_TRUE(record().lifted);
+  EXPECT_EQ(record().lifted->moved->field, core::ProvenanceField::kFiles);
+}
+
 TEST_F(StandingFailureTest, L23_AnotherFileLiftsItAndTheRecordSaysSo) {
   fail_load(sim::Fate::kSaysLoadFailed);
-  residency_->catalog_changed(find_demo());
+  residency_->catalog_changed();
   EXPECT_EQ(residency_->standing_failures().size(), 1U);
   auto other = std::make_shared<catalog::Model>(*demo_);
   other->header_hash = 77;
   other->problem = "is still being written";
   demo_ = other;
-  residency_->catalog_changed(find_demo());
+  residency_->catalog_changed();
   EXPECT_EQ(residency_->standing_failures().size(), 1U) << "nothing is known of its file yet";
   other->problem.clear();
-  residency_->catalog_changed(find_demo());
+  residency_->catalog_changed();
   EXPECT_TRUE(residency_->standing_failures().empty());
   ASSERT_TRUE(record().lifted);
   EXPECT_EQ(record().lifted->moved->field, core::ProvenanceField::kFiles);
