@@ -22,6 +22,12 @@ void PromptSpeed::raise(std::size_t tokens, Duration elapsed) {
   if (least > present) tokens_ = std::min(least, present * kGrowth) * seconds_;
 }
 
+Duration PromptSpeed::time_for(std::size_t tokens) const {
+  if (tokens_ <= 0) return {};
+  const auto seconds = static_cast<double>(tokens) * seconds_ / tokens_;
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
 std::size_t PromptSpeed::chunk(std::size_t most) const {
   const auto least = std::min(kLeastChunk, most);
   if (tokens_ <= 0) return least;

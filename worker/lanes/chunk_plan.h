@@ -26,6 +26,8 @@ class PromptSpeed {
   // than what is known, the chunk grows, but by a quarter at most.
   void raise(std::size_t tokens, Duration elapsed);
   [[nodiscard]] bool known() const { return tokens_ > 0; }
+  // How long so many tokens of prompts take; 0 before any batch.
+  [[nodiscard]] Duration time_for(std::size_t tokens) const;
   // clamp(speed x 100 ms, 16, `most`); before any batch the least.
   [[nodiscard]] std::size_t chunk(std::size_t most) const;
 

@@ -55,6 +55,7 @@ Status LaneRunner::submit(std::unique_ptr<Job> job) {
     if (auto open = check_open(queue_.size()); !open) return open;
     queue_.push_back(std::move(job));
     woken_ = true;
+    arrived_ = true;
   }
   changed_.notify_one();
   return {};
@@ -153,6 +154,7 @@ bool LaneRunner::turn() {
 void LaneRunner::look_at_queues(SteadyTime now) {
   {
     const std::lock_guard lock(mutex_);
+    arrived_ = false;
     sweep_queues(now, taken_);
     take_admitted(taken_);
     foreseen_.clear();

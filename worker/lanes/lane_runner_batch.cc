@@ -22,6 +22,7 @@ bool LaneRunner::compute_batch() {
 
   std::string problem;
   const auto began = now_();
+  plan_restart(read, began);
   const auto outcome = engine_->decode(batch_, problem);
   const auto now = now_();
   computed(began, now);
@@ -36,7 +37,11 @@ bool LaneRunner::compute_batch() {
       for (auto& lane : lanes_) lane.absorb(now);
       break;
     case DecodeOutcome::kAborted:
-      give_up_batch(std::nullopt, now);
+      if (restarting_ && !stopping_) {
+        for (auto& lane : lanes_) lane.undo();
+      } else {
+        give_up_batch(std::nullopt, now);
+      }
       break;
     case DecodeOutcome::kFailed:
       give_up_batch(
@@ -45,6 +50,22 @@ bool LaneRunner::compute_batch() {
       break;
   }
   return true;
+}
+
+void LaneRunner::plan_restart(std::size_t read, SteadyTime now) {
+  if (read < batch_.size() || lanes_.idle() == 0 || !speed_.known()) {
+    restart_until_.reset();
+  } else if (!restarting_) {
+    restart_until_ = now + speed_.time_for(read) / kRestartPart;
+  }
+  restarting_ = false;
+}
+
+bool LaneRunner::should_restart() {
+  if (!restart_until_ || !arrived_.load(std::memory_order_relaxed)) return false;
+  restarting_ = now_() < *restart_until_;
+  if (!restarting_) restart_until_.reset();
+  return restarting_;
 }
 
 void LaneRunner::computed(SteadyTime began, SteadyTime ended) {
@@ -69,6 +90,7 @@ void LaneRunner::give_up_batch(const std::optional<Error>& error, SteadyTime now
 bool LaneRunner::should_abort() {
   const auto count = progress_.fetch_add(1, std::memory_order_relaxed);
   if (stopping_.load(std::memory_order_relaxed)) return true;
+  if (should_restart()) return true;
   // It is asked for every node of the model's graph; the clock need not be.
   if (count % kChecksPerClock == 0) batch_now_ = now_();
   // Others on the same batch must not suffer from one that has ended.

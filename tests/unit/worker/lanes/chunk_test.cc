@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "tests/unit/worker/lanes/simulation.h"
@@ -95,6 +96,60 @@ TEST(Chunks, S2_AShortPromptIsReadInAChunkAlsoWhereNobodyGenerates) {
   EXPECT_TRUE(short_sink->end.has_value());
   EXPECT_LE(simulation.now() - arrived, milliseconds(150));
   EXPECT_FALSE(long_sink->end.has_value());
+}
+
+// Submits `prompt` once so much time has passed of the batch that is computed next.
+void submit_within_batch(Simulation& simulation, Duration after, const std::string& prompt,
+                         std::shared_ptr<Simulation::Sink>& sink) {
+  simulation.engine.pause = [&simulation, at = simulation.now() + after, prompt,
+                             &sink](Duration time) {
+    simulation.pass(time);
+    if (!sink && simulation.now() >= at) sink = simulation.submit(prompt);
+  };
+}
+
+TEST(Chunks, S2_PromptsThatComeTogetherAreReadInOneBatch) {
+  Simulation simulation(machine(4));
+  simulation.submit(std::string(400, 'w'));  // how fast it reads
+  simulation.run();
+  const auto first = simulation.submit(std::string(160, 'a'));
+  std::shared_ptr<Simulation::Sink> second;
+  submit_within_batch(simulation, milliseconds(5), std::string(200, 'b'), second);
+  const auto began = simulation.now();
+  simulation.run_until([&] { return !first->text.empty(); });
+  ASSERT_NE(second, nullptr);
+  EXPECT_FALSE(second->text.empty()) << "both have their first token from one batch";
+  EXPECT_LE(simulation.now() - began, milliseconds(360 + 20 + 10));
+  simulation.run();
+  EXPECT_EQ(first->text, answer_to(std::string(160, 'a')));
+  EXPECT_EQ(second->text, answer_to(std::string(200, 'b')));
+}
+
+TEST(Chunks, S2_WhoComesLateInABatchDoesNotThrowItAway) {
+  Simulation simulation(machine(4));
+  simulation.submit(std::string(400, 'w'));
+  simulation.run();
+  const auto first = simulation.submit(std::string(160, 'a'));
+  std::shared_ptr<Simulation::Sink> second;
+  submit_within_batch(simulation, milliseconds(20), std::string(200, 'b'), second);
+  simulation.run_until([&] { return !first->text.empty(); });
+  ASSERT_NE(second, nullptr);
+  EXPECT_TRUE(second->text.empty());
+}
+
+TEST(Chunks, S2_AStreamOfArrivalsCostsABatchNoMoreThanAPartOfItsTime) {
+  Simulation simulation(machine(64));
+  simulation.submit(std::string(400, 'w'));
+  simulation.run();
+  const auto first = simulation.submit(std::string(400, 'a'));
+  const auto began = simulation.now();
+  int number = 0;
+  simulation.engine.pause = [&](Duration time) {
+    simulation.pass(time);
+    if (number < 40) simulation.submit(std::string(1, 'b') + std::to_string(number++));
+  };
+  simulation.run_until([&] { return !first->text.empty(); });
+  EXPECT_LE(simulation.now() - began, milliseconds(400 + 400 / 16 + 100 + 150));
 }
 
 TEST(Chunks, S2_ManyShortPromptsDoNotStarveALongOne) {
