@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <ctime>
 #include <new>
+#include <string_view>
 
 #include "worker/sandbox/call_filter.h"
 
@@ -26,8 +27,14 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
+// Standard error is closed where a worker asks, which knows the status.
+[[noreturn]] void exit_with(int status, std::string_view why) {
+  [[maybe_unused]] const auto size = ::write(STDERR_FILENO, why.data(), why.size());
+  ::_exit(status);
+}
+
 [[noreturn]] void exit_without_memory() {
-  ::_exit(HelperExit::kMemory);
+  exit_with(HelperExit::kMemory, "berth-template: the template needs too much memory\n");
 }
 
 // The address of main()'s frame: faults in the stack's range below it are those of a full stack.
@@ -38,17 +45,22 @@ void on_fault(int signal, siginfo_t* info, void* /*context*/) {
   const auto* const address = static_cast<const char*>(info->si_addr);
   constexpr std::size_t kSlack = std::size_t{4} << 20U;
   if (address < stack_top && address + HelperLimits::kStack + kSlack > stack_top) {
-    ::_exit(HelperExit::kStack);
+    exit_with(HelperExit::kStack, "berth-template: the template calls itself too deeply\n");
   }
   std::signal(signal, SIG_DFL);  // the instruction is repeated, and ends the process as it should
 }
 
-void limit(__rlimit_resource_t resource, rlim_t value) {
+// Once more is tried for than `soft`, there is a signal or an error; `hard` can never be raised.
+void limit(__rlimit_resource_t resource, rlim_t soft, rlim_t hard) {
   rlimit now{};
-  ::getrlimit(resource, &now);
-  const rlim_t most = std::min(value, now.rlim_max);
-  const rlimit wanted{most, most};
-  ::setrlimit(resource, &wanted);
+  bool done = ::getrlimit(resource, &now) == 0;
+  const rlimit wanted{std::min(soft, now.rlim_max), std::min(hard, now.rlim_max)};
+  done = done && ::setrlimit(resource, &wanted) == 0;
+  if (!done) exit_with(HelperExit::kNoLimits, "berth-template: setrlimit() is refused\n");
+}
+
+void limit(__rlimit_resource_t resource, rlim_t value) {
+  limit(resource, value, value);
 }
 
 void catch_full_stack() {
@@ -83,23 +95,29 @@ void filter_system_calls() {
 
 }  // namespace
 
-void confine_helper(pid_t parent) {
+void limit_helper() {
   stack_top = static_cast<const char*>(__builtin_frame_address(0));
+  catch_full_stack();
+  std::set_new_handler(&exit_without_memory);
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_STACK, HelperLimits::kStack);
+  // The kernel would kill it without the signal that says why, were both the same.
+  limit(RLIMIT_CPU, HelperLimits::kCpuSeconds, HelperLimits::kCpuSeconds + 1);
+  if (!kSanitized) limit(RLIMIT_AS, HelperLimits::kAddressSpace);
+}
+
+void confine_helper(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (::getppid() != parent) ::_exit(0);  // it had ended before the line above
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   ::syscall(SYS_close_range, 1, ~0U, 0);
   ::tzset();  // reads a file, which is not possible later
-  catch_full_stack();
-  std::set_new_handler(&exit_without_memory);
-  limit(RLIMIT_CORE, 0);
+  limit_helper();
   limit(RLIMIT_FSIZE, 0);
-  limit(RLIMIT_STACK, HelperLimits::kStack);
   if (kSanitized) return;
   limit(RLIMIT_NOFILE, 1);  // descriptor 0 is open, no other can be
   limit(RLIMIT_NPROC, 0);
-  limit(RLIMIT_AS, HelperLimits::kAddressSpace);
   filter_system_calls();
 }
 

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 
 namespace berth::worker {
@@ -12,20 +13,30 @@ struct HelperExit {
   static constexpr int kMemory = 71;
   static constexpr int kStack = 72;
   static constexpr int kProtocol = 73;
+  static constexpr int kNoLimits = 74;  // something refuses setrlimit()
 };
 
 struct HelperLimits {
+  // Of the whole process: one that has computed for `kCpuUsed` between two calls ends itself, so
+  // that each call has nearly all of it.
+  static constexpr unsigned int kCpuSeconds = 2;
+  static constexpr std::chrono::milliseconds kCpuUsed{250};
   static constexpr std::size_t kAddressSpace = std::size_t{512} << 20U;
   static constexpr std::size_t kStack = std::size_t{64} << 20U;
 };
 
+// Bounds this process's CPU time (kCpuSeconds, then SIGXCPU), memory and stack, for good, and takes
+// core dumps from it. Memory that is not there ends it with kMemory, a stack that is full with
+// kStack, a limit that cannot be set with kNoLimits. Main thread, before anything of a template's
+// or of a client's is read; no other thread may be there.
+void limit_helper();
+
 // Shuts berth-template in before it sees anything of a model's or a client's: it dies with the
 // thread that started it (process `parent`), gains no privileges, writes no file and dumps no core,
-// has one open descriptor (0), bounded memory and stack, and may make no system calls but those
-// that reading, writing and memory need. CPU time is bounded by the parent, for every request anew.
-// Exits where the parent is gone already. Main thread; no other may be there.
+// has one open descriptor (0) and the bounds of limit_helper(), and may make no system calls but
+// those that reading, writing and memory need: it cannot raise a bound. Exits where the parent is
+// gone already. Main thread; no other may be there.
 //
-// Memory that is not there ends the process with kMemory, a stack that is full with kStack.
 // Sanitizers need more memory and system calls than that: their builds do without.
 void confine_helper(pid_t parent);
 

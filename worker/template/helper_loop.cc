@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <ctime>
 #include <optional>
@@ -42,11 +43,25 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
+// Whether so much of a limit is used that the next call would not have its share.
+bool used_up() {
+  timespec cpu{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+  if (std::chrono::seconds(cpu.tv_sec) + std::chrono::nanoseconds(cpu.tv_nsec) >=
+      HelperLimits::kCpuUsed) {
+    return true;
+  }
+  const auto heap = ::mallinfo2();
+  return heap.uordblks + heap.hblkhd > kMostKept;
+}
+
 class Helper {
  public:
   TemplateAnswer answer(const TemplateCall& call) {
     return std::visit([this](const auto& one) { return on(one); }, call);
   }
+  // A process that ended itself after its setup would do so over and over.
+  [[nodiscard]] bool has_rendered() const { return has_rendered_; }
 
  private:
   TemplateAnswer on(const TemplateSetup& setup) {
@@ -58,17 +73,20 @@ class Helper {
     return SetupDone{};
   }
   TemplateAnswer on(const RenderCall& call) {
+    has_rendered_ = true;
     if (!template_) return Error(Reason::kInternal, "There is no template.");
     auto prompt = template_->render(call.request, control_, std::time(nullptr));
     if (!prompt) return prompt.error();
     return std::move(*prompt);
   }
   TemplateAnswer on(const FlattenCall& call) {
+    has_rendered_ = true;
     auto flat = flatten(call.request, control_);
     if (!flat) return flat.error();
     return std::move(*flat);
   }
 
+  bool has_rendered_ = false;
   ControlTexts control_{{}};
   std::optional<ChatTemplate> template_;
 };
@@ -88,8 +106,7 @@ int serve_calls(int fd) {
       if (!call) return HelperExit::kProtocol;
       if (!write_all(fd, encode_answer(helper.answer(*call)))) return 0;
     }
-    const auto heap = ::mallinfo2();
-    if (heap.uordblks + heap.hblkhd > kMostKept) return 0;
+    if (helper.has_rendered() && used_up()) return 0;
   }
   return 0;
 }

@@ -22,7 +22,7 @@ constexpr std::string_view kHelp =
   --render TEMPLATE INPUT     prints the prompt that a template makes of a conversation:
                               a JSON object with messages, and where wanted tools,
                               chat_template_kwargs, add_generation_prompt, bos_token, eos_token,
-                              now and control_texts
+                              now and control_texts; with the limits of --serve
   --adapt TEMPLATE INPUT      prints what the template is given, as JSON
   --version, --help
 )";
@@ -36,6 +36,7 @@ void print(int fd, std::string_view text) {
 }
 
 int render(std::span<char*> arguments, bool adapt) {
+  berth::worker::limit_helper();
   const auto text = berth::worker::render_file(arguments[2], arguments[3], adapt);
   if (text) {
     print(STDOUT_FILENO, *text);

@@ -1,7 +1,6 @@
 #include "worker/template/template_process.h"
 
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,7 +11,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -96,20 +94,6 @@ bool TemplateProcess::ended() const {
   return ::poll(&process, 1, 0) > 0;
 }
 
-// The limit counts all that the process has used, so that one which has worked for long is not
-// ended for it: it is set anew for every call. Its hard limit stays, and the process itself cannot
-// change either.
-void TemplateProcess::allow_cpu(std::chrono::seconds seconds) const {
-  clockid_t clock{};
-  timespec used{};
-  if (::clock_getcpuclockid(pid_, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return;
-  rlimit limit{};
-  if (::prlimit(pid_, RLIMIT_CPU, nullptr, &limit) != 0) return;
-  const auto whole = static_cast<rlim_t>(used.tv_sec) + (used.tv_nsec > 0 ? 1 : 0);
-  limit.rlim_cur = std::min(whole + static_cast<rlim_t>(seconds.count()), limit.rlim_max);
-  ::prlimit(pid_, RLIMIT_CPU, &limit, nullptr);
-}
-
 TemplateProcess::Ready TemplateProcess::wait(short events, const Abandoned& abandoned) {
   while (true) {
     std::array<pollfd, 2> fds = {{{socket_.get(), events, 0}, {pidfd_.get(), POLLIN, 0}}};
@@ -130,7 +114,6 @@ Status TemplateProcess::send(std::string_view frame, const TemplateLimits& limit
                              const Abandoned& abandoned) {
   limits_ = limits;
   deadline_ = steady_time() + limits.wall;
-  allow_cpu(limits.cpu);
   while (!frame.empty()) {
     const auto put = ::send(socket_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
     if (put < 0 && errno == EINTR) continue;
@@ -214,9 +197,14 @@ Error TemplateProcess::ended_error() {
     return failed("calls itself too deeply: its " + std::to_string(HelperLimits::kStack >> 20U) +
                   " MiB of stack are full.");
   }
+  if (info.si_code == CLD_EXITED && info.si_status == HelperExit::kNoLimits) {
+    return {Reason::kInternal,
+            "The program that renders chat templates does not run without limits, and something "
+            "refuses setrlimit() to it. Look for a system call filter around berthd."};
+  }
   if (info.si_code == CLD_KILLED && info.si_status == SIGXCPU) {
-    return failed("computed for more than " + std::to_string(limits_.cpu.count()) +
-                  " s and was ended.");
+    return failed("computes for too long: the " + std::to_string(HelperLimits::kCpuSeconds) +
+                  " s of processor time of its program are used up.");
   }
   if (info.si_code == CLD_KILLED && info.si_status == SIGSYS) {
     return failed("made its program do what it may not do; it was ended.");

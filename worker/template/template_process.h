@@ -15,9 +15,8 @@
 
 namespace berth::worker {
 
-// What one call may take.
+// What one call may take, beside the bounds that the program sets for itself (HelperLimits).
 struct TemplateLimits {
-  std::chrono::seconds cpu{2};            // of the process, in whole seconds of its clock
   std::chrono::milliseconds wall{10000};  // for one that is stopped, or starved
 };
 
@@ -52,11 +51,11 @@ class TemplateProcess {
   Status send(std::string_view frame, const TemplateLimits& limits, const Abandoned& abandoned);
   // The body of the frame that comes back.
   // Errors: kTemplateFailed, says which limit it passed or how it crashed; kDeadline where it was
-  // abandoned. After an error the process is gone.
+  // abandoned; kInternal where it could not set its limits. After an error the process is gone.
   Result<std::string> answer(const Abandoned& abandoned);
 
-  // Whether it has ended of its own will (it had kept too much memory), so that the call that
-  // failed may be made again.
+  // Whether it has ended of its own will (it had kept too much memory, or used much of its CPU
+  // time), so that the call that failed may be made again.
   [[nodiscard]] bool retired() const { return retired_; }
 
   // Kills it, where it still runs. Takes at most a second; one that is not dead then (the kernel
@@ -70,7 +69,6 @@ class TemplateProcess {
   enum class Ready : std::uint8_t { kReady, kEnded, kLate, kAbandoned };
   Ready wait(short events, const Abandoned& abandoned);
   Status receive(char* bytes, std::size_t size, const Abandoned& abandoned);
-  void allow_cpu(std::chrono::seconds seconds) const;
   Error gone(Ready why);
   Error ended_error();
 
