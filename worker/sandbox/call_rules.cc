@@ -5,13 +5,14 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 
 #include "worker/sandbox/call_filter.h"
@@ -80,8 +81,7 @@ void forbid_sockets(CallFilter& filter) {
   }
 }
 
-// Landlock keeps signals within the sandbox only since Linux 6.12, and limits of other processes
-// not at all.
+// Landlock keeps signals within the sandbox only since Linux 6.12.
 void spare_supervisor(CallFilter& filter, pid_t supervisor) {
   const auto self = static_cast<std::uint32_t>(::getpid());
   const auto parent = static_cast<std::uint32_t>(supervisor);
@@ -90,9 +90,7 @@ void spare_supervisor(CallFilter& filter, pid_t supervisor) {
   // be named. berth-template is ended by its pidfd.
   filter.decide(SYS_kill, {{0, ~0U, self, false}}, denied);
   filter.decide(SYS_pidfd_open, {{1, kPidfdThread, kPidfdThread}}, denied);
-  for (const auto call : {SYS_pidfd_open, SYS_prlimit64}) {
-    filter.decide(call, {{0, ~0U, parent}}, denied);
-  }
+  filter.decide(SYS_pidfd_open, {{0, ~0U, parent}}, denied);
   // A descriptor's owner gets the signal that was chosen for it.
   for (const std::uint32_t command :
        std::array<std::uint32_t, 3>{F_SETOWN, F_SETOWN_EX, F_SETSIG}) {
@@ -101,11 +99,26 @@ void spare_supervisor(CallFilter& filter, pid_t supervisor) {
   for (const std::uint32_t request : std::array<std::uint32_t, 2>{FIOSETOWN, SIOCSPGRP}) {
     filter.decide(SYS_ioctl, {{1, ~0U, request}}, denied);
   }
-  // The CPU time of berth-template is bounded from here.
-  filter.decide(SYS_prlimit64, {{0, ~0U, 0, false}, {1, ~0U, RLIMIT_CPU, false}}, denied);
   for (const auto call : {SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo}) {
     filter.decide(call, {{0, ~0U, self, false}}, denied);
   }
+}
+
+// A limit of CPU time ends a process, and the number of a thread stands for all of it. 0 is the
+// caller: the C library sets and reads its own limits with it, and berth-template does.
+void keep_to_own_limits(CallFilter& filter) {
+  filter.decide(SYS_prlimit64, {{0, ~0U, 0, false}}, refuse(EPERM));
+}
+
+// What the supervisor ends and finds its descendants by: their process group (L3), the signal at
+// its own death, and that it is the one to whom orphans fall (L4).
+void stay_a_descendant(CallFilter& filter) {
+  const auto denied = refuse(EPERM);
+  filter.decide(SYS_setsid, denied);
+  filter.decide(SYS_setpgid, denied);
+  filter.decide(SYS_prctl, {{0, ~0U, PR_SET_CHILD_SUBREAPER}}, denied);
+  // berth-template asks for SIGKILL. The kernel refuses what does not fit into the low half.
+  filter.decide(SYS_prctl, {{0, ~0U, PR_SET_PDEATHSIG}, {1, ~0U, SIGKILL, false}}, denied);
 }
 
 }  // namespace
@@ -126,6 +139,8 @@ int forbid_calls(pid_t supervisor) {
   filter.decide(SYS_clone, {{0, kNamespaces, 0, false}}, refuse(EPERM));
   forbid_sockets(filter);
   spare_supervisor(filter, supervisor);
+  keep_to_own_limits(filter);
+  stay_a_descendant(filter);
   // Words put into a terminal's mouth: a worker that was started by hand has one.
   for (const std::uint32_t request : {std::uint32_t{TIOCSTI}, std::uint32_t{TIOCLINUX}}) {
     filter.decide(SYS_ioctl, {{1, ~0U, request}}, refuse(EPERM));

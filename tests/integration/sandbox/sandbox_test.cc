@@ -2,14 +2,17 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/fd.h"
@@ -35,6 +38,32 @@ UniqueFd listen_at(const std::string& path) {
   return fd;
 }
 
+// One of this process, which is the worker's supervisor here.
+class OtherThread {
+ public:
+  OtherThread() {
+    std::promise<pid_t> number;
+    auto known = number.get_future();
+    thread_ = std::thread([this, &number] {
+      number.set_value(static_cast<pid_t>(::syscall(SYS_gettid)));
+      end_.get_future().wait();
+    });
+    number_ = known.get();
+  }
+  OtherThread(const OtherThread&) = delete;
+  OtherThread& operator=(const OtherThread&) = delete;
+  ~OtherThread() {
+    end_.set_value();
+    thread_.join();
+  }
+  [[nodiscard]] pid_t number() const { return number_; }
+
+ private:
+  std::promise<void> end_;
+  std::thread thread_;
+  pid_t number_ = -1;
+};
+
 // What a worker that tries everything could do: by the attempt's name "ok", or an errno's name.
 class Sandbox : public testing::Test {
  protected:
@@ -58,7 +87,8 @@ class Sandbox : public testing::Test {
     const auto device = directory_ + "/device";
     write_file(model, "model " + model + "\nshard " + shard + "\nother " + other + "\nfolder " +
                           directory_ + "/models\nlistener " + listener + "\nsocket_folder " +
-                          directory_ + "/run\ndevice /dev/full\n");
+                          directory_ + "/run\ndevice /dev/full\nthread " +
+                          std::to_string(thread_.number()) + "\n" + more_);
     write_file(shard, "s");
     write_file(other, "#!/bin/sh\n");
     std::filesystem::permissions(other, std::filesystem::perms::owner_all);
@@ -84,7 +114,9 @@ class Sandbox : public testing::Test {
     for (const auto& name : names) EXPECT_EQ(outcomes[name], outcome) << name << "\n" << log_;
   }
 
+  OtherThread thread_;
   std::string directory_;
+  std::string more_;  // lines for the trespasser
   std::string log_;
   SandboxReport kernel_ = probe_sandbox();
 };
@@ -162,6 +194,33 @@ TEST_F(Sandbox, L26_NoSystemCallThatLeadsOut) {
   expect(outcomes, "ENOSYS", {"clone3", "io_uring"});
 }
 
+TEST_F(Sandbox, L26_NoLimitsOfOtherProcesses) {
+  if (!kernel_.has(SandboxPart::kSystemCalls)) GTEST_SKIP() << "this kernel has no seccomp";
+  auto outcomes = attempt();
+  expect(outcomes, "EPERM",
+         {"limit_parent_cpu", "limit_thread_of_parent", "limit_child", "set_limit_of_child",
+          "limit_self_by_number"});
+  expect(outcomes, "ok", {"limit_self"});
+}
+
+TEST_F(Sandbox, L26_TheTemplateHelperLimitsItself) {
+  more_ = "endless yes\n";
+  EXPECT_EQ(attempt()["endless_template_is_bounded"], "ok") << log_;
+}
+
+TEST_F(Sandbox, L4_NoWayOutOfItsProcessGroup) {
+  if (!kernel_.has(SandboxPart::kSystemCalls)) GTEST_SKIP() << "this kernel has no seccomp";
+  auto outcomes = attempt();
+  expect(outcomes, "EPERM", {"own_session", "own_group", "move_child"});
+}
+
+TEST_F(Sandbox, L4_NoDeathSignalButSigkillAndNoOrphansOfItsOwn) {
+  if (!kernel_.has(SandboxPart::kSystemCalls)) GTEST_SKIP() << "this kernel has no seccomp";
+  auto outcomes = attempt();
+  expect(outcomes, "EPERM", {"become_subreaper", "die_by_sigterm", "outlive_parent"});
+  expect(outcomes, "ok", {"die_by_sigkill"});
+}
+
 TEST_F(Sandbox, L26_DeviceNodesOnlyWithADevice) {
   if (!kernel_.has(SandboxPart::kFiles)) GTEST_SKIP() << "this kernel has no Landlock";
   const std::vector<std::string> home = {"/usr/bin/env", "HOME=" + directory_,
@@ -179,6 +238,10 @@ TEST_F(Sandbox, L26_DeviceNodesOnlyWithADevice) {
 TEST_F(Sandbox, L26_OffMeansOff) {
   auto outcomes = attempt({"--sandbox", "off"});
   expect(outcomes, "ok", {"read_other_model", "make_file", "execute_shell", "socket_udp"});
+  // So it is the sandbox that refuses these.
+  expect(outcomes, "ok",
+         {"limit_child", "limit_thread_of_parent", "own_session", "own_group", "move_child",
+          "become_subreaper", "die_by_sigterm", "outlive_parent"});
   EXPECT_EQ(outcomes["dump_core"], "ECHILD");
 }
 

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -21,6 +22,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -207,6 +209,91 @@ void try_calls() {
   tell("module", call(SYS_init_module) == 0);
 }
 
+// One that waits until the worker lets go of the pipe that it reads from.
+class Child {
+ public:
+  Child() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::close(ends[1]);
+      char byte = 0;
+      [[maybe_unused]] const auto size = ::read(ends[0], &byte, 1);
+      ::_exit(0);
+    }
+    ::close(ends[0]);
+    writing_ = ends[1];
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    ::close(writing_);
+    if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
+  }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+  int writing_ = -1;
+};
+
+// Sets what is there already.
+bool keep_limit(pid_t process) {
+  rlimit limit{};
+  if (::prlimit(process, RLIMIT_CPU, nullptr, &limit) != 0) return false;
+  return ::prlimit(process, RLIMIT_CPU, &limit, nullptr) == 0;
+}
+
+void try_limits(const std::map<std::string, std::string>& places) {
+  const Child child;
+  tell("limit_self", keep_limit(0));
+  tell("limit_self_by_number", keep_limit(::getpid()));
+  tell("limit_child", keep_limit(child.pid()));
+  tell("limit_parent_cpu", keep_limit(::getppid()));
+  tell("limit_thread_of_parent", keep_limit(std::stoi(places.at("thread"))));
+  const rlimit harmless{RLIM_INFINITY, RLIM_INFINITY};
+  tell("set_limit_of_child", ::prlimit(child.pid(), RLIMIT_CPU, &harmless, nullptr) == 0);
+  const Child other;
+  tell("move_child", ::setpgid(other.pid(), other.pid()) == 0);
+}
+
+// In a child: it is no leader yet, and whatever it becomes ends with it.
+void try_to_leave() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    tell("become_subreaper", ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+    tell("die_by_sigkill", ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    tell("die_by_sigterm", ::prctl(PR_SET_PDEATHSIG, SIGTERM) == 0);
+    tell("outlive_parent", ::prctl(PR_SET_PDEATHSIG, 0) == 0);
+    tell("own_group", ::setpgid(0, 0) == 0);
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  const pid_t leader = ::fork();
+  if (leader == 0) {
+    tell("own_session", ::setsid() > 0);
+    ::_exit(0);
+  }
+  ::waitpid(leader, nullptr, 0);
+}
+
+// Two seconds of CPU time.
+void try_endless_template(const std::map<std::string, std::string>& places) {
+  if (places.count("endless") == 0) return;
+  berth::worker::TemplateRenderer::Setup setup;
+  setup.program = berth::worker::template_program_beside_self();
+  setup.chat_template.source =
+      "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}";
+  setup.limits.wall = std::chrono::seconds(100);
+  berth::worker::TemplateRenderer renderer(std::move(setup));
+  const auto prompt = renderer.render({R"([{"role":"user","content":"x"}])", {}, {}, true});
+  const bool bounded =
+      !prompt && prompt.error().message.find("computes for too long") != std::string::npos;
+  errno = ETIME;
+  tell("endless_template_is_bounded", bounded);
+}
+
 // The model's lines, read by what is already in the sandbox: so reading works.
 tl::expected<std::unique_ptr<berth::worker::Engine>, berth::worker::LoadFailure> trespass(
     const berth::worker::EngineSettings& settings, berth::worker::LoadObserver& /*observer*/) {
@@ -217,6 +304,9 @@ tl::expected<std::unique_ptr<berth::worker::Engine>, berth::worker::LoadFailure>
   try_programs(places);
   try_sockets(places);
   try_calls();
+  try_limits(places);
+  try_to_leave();
+  try_endless_template(places);
   tell("end", true);
   return tl::unexpected(berth::worker::LoadFailure{"permanent", "it was only here to look around"});
 }
