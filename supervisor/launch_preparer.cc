@@ -45,6 +45,8 @@ LaunchPreparer::LaunchPreparer(Parts parts) : parts_(std::move(parts)) {
 
 void LaunchPreparer::prepare(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
                              std::function<void(Result<residency::PreparedLaunch>)> done) {
+  // From now on the file may hold words of this one.
+  logs_[model->name] = {instance.to_string(), std::nullopt};
   if (model->settings.kind == catalog::Kind::kCommand) {
     return prepare_command_model(std::move(model), instance, std::move(done));
   }
@@ -66,7 +68,7 @@ void LaunchPreparer::prepare(std::shared_ptr<const catalog::Model> model, const 
           prepared.shown_argv = prepared.spec.argv;
           prepared.shown_environment = changed(parts_.environment, prepared.spec.environment);
           prepared.spec.oom_score_adj = kWorkerOomScore;
-          take_log(model->name, std::move(*log), prepared);
+          take_log(model->name, header.instance, std::move(*log), prepared);
           done(std::move(prepared));
         });
       });
@@ -124,42 +126,57 @@ void LaunchPreparer::prepare_command_model(
       prepared.spec.started = [this, name = model->name, instance](pid_t pid) {
         parts_.commands.started(name, instance, pid);
       };
-      take_log(model->name, std::move(work->log), prepared);
+      take_log(model->name, instance, std::move(work->log), prepared);
       done(std::move(prepared));
     });
   });
 }
 
-void LaunchPreparer::take_log(const std::string& model, Result<process::OpenedLog> log,
-                              residency::PreparedLaunch& prepared) {
-  if (log) {
-    prepared.spec.output = std::move(log->output);
-    prepared.log = logs_[model] = {log->path, log->start};
+void LaunchPreparer::take_log(const std::string& model, const std::string& instance,
+                              Result<process::OpenedLog> log, residency::PreparedLaunch& prepared) {
+  if (!log) {
+    parts_.events.emit_typed(events::LogUnwritable{.model = model, .problem = log.error().message});
     return;
   }
-  logs_.erase(model);
-  parts_.events.emit_typed(events::LogUnwritable{.model = model, .problem = log.error().message});
+  prepared.spec.output = std::move(log->output);
+  prepared.log = process::LogPlace{log->path, log->start};
+  NewestLog& newest = logs_[model];
+  if (newest.instance == instance) newest.place = prepared.log;
 }
 
-void LaunchPreparer::log_tail(const std::string& model, const Uuid& /*instance*/,
+const process::LogPlace* LaunchPreparer::place_of(const std::string& model,
+                                                  const std::string& instance) const {
+  const auto newest = logs_.find(model);
+  if (newest == logs_.end() || newest->second.instance != instance) return nullptr;
+  return newest->second.place ? &*newest->second.place : nullptr;
+}
+
+void LaunchPreparer::log_tail(const std::string& model, const Uuid& instance,
                               std::function<void(std::vector<std::string>)> done) {
-  const auto place = logs_.find(model);
-  if (place == logs_.end()) {
+  const std::string id = instance.to_string();
+  const process::LogPlace* const place = place_of(model, id);
+  if (place == nullptr) {
     parts_.clock.post([done = std::move(done)] { done({}); });
     return;
   }
-  parts_.run_blocking([this, place = place->second, done = std::move(done)] {
-    Result<std::vector<std::string>> lines =
-        process::tail_lines(place.path, place.start, kTailLines);
-    parts_.clock.post(
-        [done, lines = lines ? *std::move(lines) : std::vector<std::string>()] { done(lines); });
+  parts_.run_blocking([this, model, id, place = *place, done = std::move(done)] {
+    auto lines = std::make_shared<std::vector<std::string>>();
+    if (auto read = process::tail_lines(place.path, place.start, kTailLines)) {
+      *lines = *std::move(read);
+    }
+    parts_.clock.post([this, model, id, done, lines] {
+      // A newer instance may have begun to write meanwhile.
+      if (place_of(model, id) == nullptr) lines->clear();
+      done(std::move(*lines));
+    });
   });
 }
 
 void LaunchPreparer::watch_sizes() {
   sizes_ = parts_.clock.sleep_for(kSizePeriod, [this] {
-    for (const auto& [model, place] : logs_) {
-      parts_.run_blocking([this, model = model, path = place.path] {
+    for (const auto& [model, newest] : logs_) {
+      if (!newest.place) continue;
+      parts_.run_blocking([this, model = model, path = newest.place->path] {
         const Result<process::LogCut> cut = process::trim_live(path);
         if (!cut || !cut->cut) return;
         parts_.events.emit_typed(events::LogTruncated{

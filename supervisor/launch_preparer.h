@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,8 @@ class LaunchPreparer {
   void prepare(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
                std::function<void(Result<residency::PreparedLaunch>)> done);
 
-  // As residency::Environment::log_tail.
+  // As residency::Environment::log_tail. Of an instance that is not the model's newest there are no
+  // lines: those that it wrote cannot be told from the newer one's any more (L24).
   void log_tail(const std::string& model, const Uuid& instance,
                 std::function<void(std::vector<std::string>)> done);
 
@@ -52,12 +54,20 @@ class LaunchPreparer {
   void prepare_command_model(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
                              std::function<void(Result<residency::PreparedLaunch>)> done);
   // The launch's log, or none and an event that says so.
-  void take_log(const std::string& model, Result<process::OpenedLog> log,
-                residency::PreparedLaunch& prepared);
+  void take_log(const std::string& model, const std::string& instance,
+                Result<process::OpenedLog> log, residency::PreparedLaunch& prepared);
+  // Where that instance writes; null: nowhere, or it is not the model's newest.
+  [[nodiscard]] const process::LogPlace* place_of(const std::string& model,
+                                                  const std::string& instance) const;
   void watch_sizes();
 
+  struct NewestLog {
+    std::string instance;
+    std::optional<process::LogPlace> place;  // absent: none, or not opened yet
+  };
+
   Parts parts_;
-  std::map<std::string, process::LogPlace> logs_;  // where a model's newest instance began
+  std::map<std::string, NewestLog> logs_;  // by model
   Timer sizes_;
 };
 

@@ -7,13 +7,14 @@
 
 namespace berth::core {
 
-void RestartBackoff::on_end(bool died, Duration ready_for, SteadyTime now) {
+void RestartBackoff::on_end(ReadyEnd end, Duration ready_for, SteadyTime now) {
   if (ready_for >= kStable) *this = RestartBackoff();
-  if (!died) return;
+  if (end == ReadyEnd::kStopped) return;
   // Five doublings are past the longest wait already.
   const std::uint32_t doublings = std::min<std::uint32_t>(deaths_, 5);
   not_before_ = now + std::min<Duration>(kFirst * (1U << doublings), kLongest);
   ++deaths_;
+  if (end != ReadyEnd::kDied) return;
   std::ranges::rotate(last_deaths_, last_deaths_.begin() + 1);
   last_deaths_.back() = now;
 }

@@ -10,10 +10,18 @@
 
 namespace berth::core {
 
+// How an instance that was ready ended.
+enum class ReadyEnd : std::uint8_t {
+  kStopped,  // somebody wanted it gone
+  kGivenUp,  // we ended it, because it served nobody any more: wedged, or its connection broke
+  kDied,     // by itself
+};
+
 // When a model may be started again after its worker died when it was ready (L9): 1 s, doubled by
-// each further death up to 30 s; forgotten after 10 stable minutes. And when it is not to be
-// started any more: 3 deaths within 120 s are a crash_loop failure. A value; pure. An operator who
-// wants another try begins with a new one.
+// each further death up to 30 s; forgotten after 10 stable minutes. One that was given up counts
+// like a death. And when it is not to be started any more: 3 deaths within 120 s are a crash_loop
+// failure, and of those only the ones that we did not order count (L20). A value; pure. An operator
+// who wants another try begins with a new one.
 class RestartBackoff {
  public:
   static constexpr Duration kFirst = std::chrono::seconds(1);
@@ -22,14 +30,14 @@ class RestartBackoff {
   static constexpr std::size_t kLoopDeaths = 3;
   static constexpr Duration kLoopTime = std::chrono::seconds(120);
 
-  // An instance that was ready for `ready_for` is gone; `died`: by itself.
-  void on_end(bool died, Duration ready_for, SteadyTime now);
+  // An instance that was ready for `ready_for` is gone.
+  void on_end(ReadyEnd end, Duration ready_for, SteadyTime now);
 
   // The earliest time of the next start; in the past where nothing stands against it.
   [[nodiscard]] SteadyTime not_before() const { return not_before_; }
-  // Deaths that were not followed by a stable time.
+  // Ends but stops that were not followed by a stable time.
   [[nodiscard]] std::uint32_t deaths() const { return deaths_; }
-  // The last 3 deaths lie within 120 s.
+  // The last 3 that died by themselves lie within 120 s.
   [[nodiscard]] bool crash_loop() const;
 
  private:

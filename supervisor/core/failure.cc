@@ -42,6 +42,24 @@ FailureClass failure_class_from_name(std::string_view name) {
   return value_named<FailureClass>(kRows, name).value_or(FailureClass::kUnclassified);
 }
 
+FailureClass failure_class_said_by_worker(std::string_view name) {
+  const FailureClass said = failure_class_from_name(name);
+  switch (said) {
+    case FailureClass::kPermanent:
+    case FailureClass::kResource:
+    case FailureClass::kCrash:
+      return said;
+    case FailureClass::kOom:
+    case FailureClass::kCrashLoop:
+    case FailureClass::kStalled:
+    case FailureClass::kTimeout:
+    case FailureClass::kLaunch:
+    case FailureClass::kUnclassified:
+      break;
+  }
+  return FailureClass::kUnclassified;
+}
+
 std::string failure_sentence(const LoadFailure& failure) {
   std::string text;
   if (failure.status) text = to_string(*failure.status);

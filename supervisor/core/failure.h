@@ -26,8 +26,12 @@ enum class FailureClass : std::uint8_t {
 std::string_view failure_class_name(FailureClass failure_class);
 // For an operator.
 std::string_view failure_class_sentence(FailureClass failure_class);
-// What a worker said. A name that is not known is kUnclassified, never a guess.
+// A name that is not known is kUnclassified, never a guess.
 FailureClass failure_class_from_name(std::string_view name);
+// What a worker said of its own load. It can know only that the file is none for it, that memory
+// was refused, or that it met a defect; of the rest (oom, crash_loop, stalled, timeout, launch) it
+// has no evidence, so that is kUnclassified like every other name.
+FailureClass failure_class_said_by_worker(std::string_view name);
 
 // What is known of a load that failed by itself.
 struct LoadFailure {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "supervisor/core/exit_status.h"
 #include "supervisor/core/failure.h"
 #include "supervisor/core/instance_state.h"
+#include "supervisor/core/ledger/verdict.h"
 #include "supervisor/core/moment.h"
 #include "supervisor/core/mutation.h"
 
@@ -90,29 +90,27 @@ void InstanceMachine::on_event(const BecameReady& /*event*/, const Moment& now,
 void InstanceMachine::on_event(const SaidLoadFailed& event, const Moment& now,
                                InstanceActions& out) {
   if (state_.value == State::kLoading) {
-    fail_load(StopCause::kLoadFailed, {event.failure_class, event.reason, std::nullopt}, now, out);
+    fail_load(StopCause::kLoadFailed, event.failure_class, event.reason, now, out);
   } else if (lacks_reason()) {
     // The process was gone before its last words arrived: they still say why.
-    failure_->failure_class = event.failure_class;
-    failure_->reason = event.reason;
+    hear(event.failure_class, event.reason);
     stream_open_ = false;
-    judge(now, out);
+    report_if_known(out);
   }
 }
 
 void InstanceMachine::on_event(const LogJudged& event, const Moment& now, InstanceActions& out) {
   if (loads(state_.value) && has_process_) {
-    fail_load(StopCause::kLoadFailed, {event.failure_class, event.reason, std::nullopt}, now, out);
+    fail_load(StopCause::kLoadFailed, event.failure_class, event.reason, now, out);
   } else if (lacks_reason()) {
     // Its exit is reported with the line once all else that it left behind is there.
-    failure_->failure_class = event.failure_class;
-    failure_->reason = event.reason;
+    hear(event.failure_class, event.reason);
   }
 }
 
 void InstanceMachine::on_event(const Stalled& event, const Moment& now, InstanceActions& out) {
   if (!loads(state_.value) || !has_process_) return;
-  fail_load(StopCause::kStalled, {FailureClass::kStalled, event.reason, std::nullopt}, now, out);
+  fail_load(StopCause::kStalled, FailureClass::kStalled, event.reason, now, out);
 }
 
 void InstanceMachine::on_event(const Wedged& /*event*/, const Moment& now, InstanceActions& out) {
@@ -124,17 +122,24 @@ void InstanceMachine::on_event(const Disconnected& /*event*/, const Moment& now,
   if (!stream_open_) return;
   stream_open_ = false;
   if (verdict_pending_) {
-    judge(now, out);
+    report_if_known(out);
   } else if (state_.value == State::kLoading || serves(state_.value)) {
     exit_until_ = now.steady + policy_.disconnect_wait;
   }
 }
 
-void InstanceMachine::on_event(const LogCollected& /*event*/, const Moment& now,
+void InstanceMachine::on_event(const LogCollected& /*event*/, const Moment& /*now*/,
                                InstanceActions& out) {
   if (!log_pending_) return;
   log_pending_ = false;
-  judge(now, out);
+  report_if_known(out);
+}
+
+void InstanceMachine::on_event(const OomProven& /*event*/, const Moment& /*now*/,
+                               InstanceActions& /*out*/) {
+  if (!verdict_pending_ || has_process_) return;
+  evidence_.oom_proven = true;
+  weigh();
 }
 
 void InstanceMachine::on_event(const ProcessExited& event, const Moment& now,
@@ -156,22 +161,16 @@ void InstanceMachine::on_event(const ProcessExited& event, const Moment& now,
     out.insert(out.end(), {Action::kReportDied, Action::kReportExited});
     return;
   }
-  // It told of its crash, and was gone before our signal came.
-  const auto* signalled = std::get_if<Signalled>(&event.status);
-  const bool its_own = std::holds_alternative<Exited>(event.status) ||
-                       (signalled != nullptr && signalled->signal != SIGKILL);
-  if (verdict_pending_ && failure_ && failure_->failure_class == FailureClass::kCrash && its_own) {
-    failure_->status = event.status;
-  }
+  if (verdict_pending_) weigh();
   if (result_.value == InstanceResult::kReady) result_.set(InstanceResult::kStopped, now);
   enter(ready_ ? State::kGone : State::kFailed, now);
   out.push_back(Action::kReportExited);
 }
 
 void InstanceMachine::on_exit_before_ready(const Moment& now, InstanceActions& out) {
-  failure_ = LoadFailure{FailureClass::kUnclassified, "", exit_};
   result_.set(InstanceResult::kFailedOwn, now);
   enter(State::kFailed, now);
+  weigh();
   verdict_pending_ = true;
   log_pending_ = true;
   verdict_until_ = now.steady + policy_.evidence_wait;
@@ -239,14 +238,13 @@ void InstanceMachine::on_event(const TimePassed& /*event*/, const Moment& now,
   if (verdict_until_ && *verdict_until_ <= now.steady) {
     log_pending_ = false;
     stream_open_ = false;
-    judge(now, out);
+    report_if_known(out);
   }
   if (exit_until_ && *exit_until_ <= now.steady) {
     exit_until_.reset();
     if (state_.value == State::kLoading) {
-      LoadFailure failure{FailureClass::kUnclassified,
-                          "the worker ended its connection and did not exit", std::nullopt};
-      fail_load(StopCause::kDisconnected, std::move(failure), now, out);
+      fail_load(StopCause::kDisconnected, FailureClass::kUnclassified,
+                "the worker ended its connection and did not exit", now, out);
     } else if (serves(state_.value)) {
       stop_as_dead(StopCause::kDisconnected, now, out);
     }
@@ -262,9 +260,8 @@ void InstanceMachine::on_wait_over(const Moment& now, InstanceActions& out) {
     case State::kLoading: {
       const auto limit =
           std::chrono::duration_cast<std::chrono::milliseconds>(policy_.load_timeout);
-      LoadFailure failure{FailureClass::kTimeout,
-                          "it was not ready within " + format_duration_human(limit), std::nullopt};
-      fail_load(StopCause::kLoadTimeout, std::move(failure), now, out);
+      fail_load(StopCause::kLoadTimeout, FailureClass::kTimeout,
+                "it was not ready within " + format_duration_human(limit), now, out);
       break;
     }
     case State::kClosing:
@@ -274,7 +271,7 @@ void InstanceMachine::on_wait_over(const Moment& now, InstanceActions& out) {
       terminate(now, out);
       break;
     case State::kStopping:
-      if (!killed_ && !mutated(Mutation::kNoKillAfterTerm)) {
+      if (!sent_.kill && !mutated(Mutation::kNoKillAfterTerm)) {
         kill(now, out);
       } else {
         wait_.reset();
@@ -332,23 +329,23 @@ void InstanceMachine::stop_as_dead(StopCause cause, const Moment& now, InstanceA
 }
 
 void InstanceMachine::terminate(const Moment& now, InstanceActions& out) {
+  sent_.term = true;
   enter(State::kStopping, now);
   wait_for("SIGTERM", policy_.term_wait, now);
   out.push_back(Action::kTerminate);
 }
 
 void InstanceMachine::kill(const Moment& now, InstanceActions& out) {
-  killed_ = true;
+  sent_.kill = true;
   if (job_.value != InstanceJob::kStop) job_.set(InstanceJob::kStop, now);
   enter(State::kStopping, now);
   wait_for("SIGKILL", policy_.kill_wait, now);
   out.push_back(Action::kKill);
 }
 
-void InstanceMachine::fail_load(StopCause cause, LoadFailure failure, const Moment& now,
-                                InstanceActions& out) {
+void InstanceMachine::fail_load(StopCause cause, FailureClass said, std::string reason,
+                                const Moment& now, InstanceActions& out) {
   cause_ = cause;
-  failure_ = std::move(failure);
   exit_until_.reset();
   wanted_.set(Wanted::kGone, now);
   result_.set(InstanceResult::kFailedOwn, now);
@@ -356,11 +353,13 @@ void InstanceMachine::fail_load(StopCause cause, LoadFailure failure, const Mome
   stream_open_ = false;
   out.push_back(Action::kReportUnavailable);
   if (!has_process_) {
+    hear(said, std::move(reason));
     enter(State::kFailed, now);
-    judge(now, out);
+    report_if_known(out);
     return;
   }
   kill(now, out);
+  hear(said, std::move(reason));
   log_pending_ = true;
   verdict_until_ = now.steady + policy_.evidence_wait;
   out.insert(out.end(), {Action::kReportStopping, Action::kCollectLog});
@@ -371,11 +370,28 @@ bool InstanceMachine::lacks_reason() const {
   return verdict_pending_ && failure_ && failure_->status && failure_->reason.empty();
 }
 
-void InstanceMachine::judge(const Moment& /*now*/, InstanceActions& out) {
+void InstanceMachine::hear(FailureClass said, std::string reason) {
+  evidence_.said = said;
+  evidence_.reason = std::move(reason);
+  weigh();
+}
+
+void InstanceMachine::weigh() {
+  evidence_.sent = sent_;
+  evidence_.exit = exit_;
+  failure_ = judge(evidence_);
+}
+
+void InstanceMachine::report_if_known(InstanceActions& out) {
   if (!verdict_pending_ || log_pending_ || stream_open_) return;
   verdict_pending_ = false;
   verdict_until_.reset();
   out.push_back(Action::kReportFailed);
+}
+
+bool InstanceMachine::died_by_itself() const {
+  return result_.value == InstanceResult::kDied && cause_ != StopCause::kWedged &&
+         cause_ != StopCause::kDisconnected;
 }
 
 void InstanceMachine::enter(State next, const Moment& now) {

@@ -13,6 +13,7 @@
 #include "supervisor/core/exit_status.h"
 #include "supervisor/core/failure.h"
 #include "supervisor/core/instance_state.h"
+#include "supervisor/core/ledger/verdict.h"
 #include "supervisor/core/moment.h"
 
 namespace berth::core {
@@ -54,6 +55,7 @@ struct Stalled {
 struct Wedged {};
 struct Disconnected {};  // the control stream ended; nothing more comes from it
 struct LogCollected {};  // the last lines of its log are known
+struct OomProven {};     // the kernel killed it for want of memory, and says so (L9)
 struct ProcessExited {
   ExitStatus status;
 };
@@ -73,8 +75,8 @@ struct TimePassed {};  // wake_at() is over
 
 using InstanceEvent =
     std::variant<NotLaunched, Launched, Listening, BecameReady, SaidLoadFailed, LogJudged, Stalled,
-                 Wedged, Disconnected, LogCollected, ProcessExited, StopOrdered, CloseOrdered,
-                 LeaseGranted, LeaseReturned, TimePassed>;
+                 Wedged, Disconnected, LogCollected, OomProven, ProcessExited, StopOrdered,
+                 CloseOrdered, LeaseGranted, LeaseReturned, TimePassed>;
 
 // --- What is to be done about it, in this order.
 enum class InstanceAction : std::uint8_t {
@@ -132,6 +134,11 @@ class InstanceMachine {
   [[nodiscard]] StopCause cause() const { return cause_; }
   [[nodiscard]] const std::optional<LoadFailure>& failure() const { return failure_; }
   [[nodiscard]] const std::optional<ExitStatus>& exit_status() const { return exit_; }
+  // exit_status() as far as it is its own doing (L20); absent also while it lives.
+  [[nodiscard]] std::optional<ExitStatus> own_exit() const { return core::own_exit(sent_, exit_); }
+  // It was ready and ended without an order of ours; one that we ended because its work stood still
+  // or its connection broke did not.
+  [[nodiscard]] bool died_by_itself() const;
   [[nodiscard]] const std::optional<Moment>& ready_since() const { return ready_; }
   [[nodiscard]] const Moment& created() const { return created_; }
 
@@ -153,6 +160,7 @@ class InstanceMachine {
   void on_event(const Wedged& event, const Moment& now, InstanceActions& out);
   void on_event(const Disconnected& event, const Moment& now, InstanceActions& out);
   void on_event(const LogCollected& event, const Moment& now, InstanceActions& out);
+  void on_event(const OomProven& event, const Moment& now, InstanceActions& out);
   void on_event(const ProcessExited& event, const Moment& now, InstanceActions& out);
   void on_event(const StopOrdered& event, const Moment& now, InstanceActions& out);
   void on_event(const CloseOrdered& event, const Moment& now, InstanceActions& out);
@@ -166,8 +174,11 @@ class InstanceMachine {
   void stop_as_dead(StopCause cause, const Moment& now, InstanceActions& out);
   void terminate(const Moment& now, InstanceActions& out);
   void kill(const Moment& now, InstanceActions& out);
-  void fail_load(StopCause cause, LoadFailure failure, const Moment& now, InstanceActions& out);
-  void judge(const Moment& now, InstanceActions& out);
+  void fail_load(StopCause cause, FailureClass said, std::string reason, const Moment& now,
+                 InstanceActions& out);
+  void hear(FailureClass said, std::string reason);
+  void weigh();
+  void report_if_known(InstanceActions& out);
   [[nodiscard]] bool lacks_reason() const;
   void on_exit_before_ready(const Moment& now, InstanceActions& out);
   void on_wait_over(const Moment& now, InstanceActions& out);
@@ -181,13 +192,14 @@ class InstanceMachine {
   Stamped<InstanceResult> result_;
 
   bool has_process_ = false;
-  bool killed_ = false;
+  SentSignals sent_;
   bool stream_open_ = false;
   bool log_pending_ = false;
   bool verdict_pending_ = false;  // the load failed by itself and that is not reported yet
   std::uint32_t leases_ = 0;
   StopCause cause_ = StopCause::kNone;
-  std::optional<LoadFailure> failure_;
+  DeathEvidence evidence_;              // of a load that failed by itself
+  std::optional<LoadFailure> failure_;  // as the evidence says until now
   std::optional<ExitStatus> exit_;
   std::optional<Moment> ready_;
   BootTime active_{};  // first ready, or the last completion of a client's work

@@ -206,7 +206,10 @@ void Instance::on_ready(const rpc::WorkerReady& ready) {
 }
 
 void Instance::on_load_failed(const rpc::WorkerLoadFailed& failed) {
-  feed(core::SaidLoadFailed{core::failure_class_from_name(failed.failure_class),
+  // For a program that is not ours a client of our own speaks, which knows more.
+  const bool ours = model_->settings.kind == catalog::Kind::kCommand;
+  feed(core::SaidLoadFailed{ours ? core::failure_class_from_name(failed.failure_class)
+                                 : core::failure_class_said_by_worker(failed.failure_class),
                             core::carried_text(failed.reason, kReasonBytes)});
 }
 
@@ -359,7 +362,6 @@ void Instance::report_failed() {
   const core::LoadFailure& failure = *machine_.failure();
   record_.failure_class = core::failure_class_name(failure.failure_class);
   record_.reason = core::failure_sentence(failure);
-  // A signal that we sent is never the cause of death (L20).
   if (failure.status) record_.exit = core::to_string(*failure.status);
   record_.ended = now().wall;
   put_record();
@@ -390,7 +392,10 @@ void Instance::report_exited() {
   const std::string exit = core::to_string(*machine_.exit_status());
   const core::InstanceResult result = machine_.result().value;
   if (result == core::InstanceResult::kDied || result == core::InstanceResult::kStopped) {
-    record_.exit = exit;
+    // A signal that we sent is never the cause of death (L20).
+    const std::optional<core::ExitStatus> own = machine_.own_exit();
+    const bool died = result == core::InstanceResult::kDied;
+    record_.exit = !died ? exit : own ? core::to_string(*own) : std::string();
     record_.ended = now().wall;
     put_record();
   }
@@ -468,7 +473,7 @@ std::optional<Error> Instance::known_break() const {
       machine_.result().value != core::InstanceResult::kDied) {
     return stopped_error(machine_.cause(), facts());
   }
-  if (machine_.exit_status()) return worker_died_error(machine_.exit_status(), facts());
+  if (machine_.exit_status()) return worker_died_error(machine_.own_exit(), facts());
   return std::nullopt;
 }
 

@@ -84,6 +84,8 @@ class Instance : public process::ChildObserver,
   [[nodiscard]] const core::InstanceMachine& machine() const { return machine_; }
   [[nodiscard]] const catalog::Model& model() const { return *model_; }
   [[nodiscard]] const std::string& id_text() const { return id_text_; }
+  // Kept after the exit; 0: there was no process.
+  [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] const std::shared_ptr<WorkerHandle>& worker() const { return worker_; }
   [[nodiscard]] const rpc::WorkerReady& ready() const { return ready_; }
   [[nodiscard]] std::uint32_t free_places() const;
@@ -132,6 +134,7 @@ class Instance : public process::ChildObserver,
   void collect_log();
   void end_log_watch();
   void fetch_log_tail();
+  void ask_kernel();
   void fetch_last_load_time();
   void announce_start();
   void report_ready();

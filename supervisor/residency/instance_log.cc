@@ -1,10 +1,13 @@
 // What an instance learns from its log while it loads (L7, L11 to L16).
 
+#include <csignal>
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "supervisor/core/exit_status.h"
 #include "supervisor/core/instance_machine.h"
 #include "supervisor/core/log/log_verdict.h"
 #include "supervisor/process/log_watch.h"
@@ -28,13 +31,29 @@ void Instance::judge_log(const core::LogVerdict& verdict) {
 // (L21).
 void Instance::collect_log() {
   if (!log_watch_ || machine_.has_process()) {
-    fetch_log_tail();
+    ask_kernel();
     return;
   }
   log_watch_->finish([this](const std::optional<core::LogVerdict>& verdict) {
     const auto keep = shared_from_this();
     if (verdict) judge_log(*verdict);
+    ask_kernel();
+  });
+}
+
+// A SIGKILL that was not ours may be the kernel's, and only it can say so (L9).
+void Instance::ask_kernel() {
+  const std::optional<core::ExitStatus> exit = machine_.own_exit();
+  const auto* signalled = exit ? std::get_if<core::Signalled>(&*exit) : nullptr;
+  if (!environment_.oom_killed || signalled == nullptr || signalled->signal != SIGKILL) {
     fetch_log_tail();
+    return;
+  }
+  environment_.oom_killed(pid_, [find = find_, id = machine_.id()](bool proven) {
+    const auto self = find(id);
+    if (!self) return;
+    if (proven) self->feed(core::OomProven{});
+    self->fetch_log_tail();
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
@@ -98,7 +99,8 @@ Manager::Manager(Environment environment, const Limits& limits)
     : environment_(std::move(environment)),
       limits_(limits),
       total_{.limit = limits.waiters_total, .count = 0},
-      failures_(environment_) {}
+      failures_(environment_),
+      post_mortem_(environment_) {}
 
 Manager::~Manager() = default;
 
@@ -377,14 +379,56 @@ void Manager::on_load_failed(Instance& instance, const Error& error) {
   }
 }
 
-void Manager::record_crash_loop(Berth& berth, Instance& instance) {
-  core::LoadFailure failure;
-  failure.failure_class = core::FailureClass::kCrashLoop;
-  failure.reason = "its worker died three times within two minutes";
-  failure.status = instance.machine().exit_status();
-  if (!failures_.load_failed(instance.failure_record(failure))) return;
-  const core::FailureRecord* record = failures_.standing(berth.model->name);
-  if (record != nullptr) refuse_clients(berth, standing_failure_error(*record));
+void Manager::on_ready_end(Berth& berth, Instance& instance) {
+  const core::InstanceMachine& machine = instance.machine();
+  core::ReadyEnd end = core::ReadyEnd::kStopped;
+  if (machine.result().value == core::InstanceResult::kDied) {
+    end = machine.died_by_itself() ? core::ReadyEnd::kDied : core::ReadyEnd::kGivenUp;
+  }
+  berth.back_off.on_end(end, machine.result().since.steady - machine.ready_since()->steady,
+                        environment_.clock.now());
+  if (end == core::ReadyEnd::kDied) look_into_death(berth, instance);
+  if (const std::optional<Error> known = instance.known_break()) {
+    recent_ends_.add(instance.id_text(), *known);
+  }
+}
+
+void Manager::look_into_death(const Berth& berth, const Instance& instance) {
+  core::DeathEvidence evidence;
+  evidence.exit = instance.machine().own_exit();
+  if (berth.back_off.crash_loop()) {
+    evidence.said = core::FailureClass::kCrashLoop;
+    evidence.reason = "its worker died three times within two minutes";
+  }
+  const auto* signalled = evidence.exit ? std::get_if<core::Signalled>(&*evidence.exit) : nullptr;
+  const bool killed = signalled != nullptr && signalled->signal == SIGKILL;
+  if (!evidence.said && !killed) return;
+  post_mortem_.look_at({instance.model().name, instance.machine().id(), instance.pid(), killed},
+                       [this, record = instance.failure_record({}),
+                        evidence = std::move(evidence)](PostMortem::Found found) mutable {
+                         on_death_known(std::move(record), std::move(evidence), std::move(found));
+                       });
+}
+
+void Manager::on_death_known(core::FailureRecord record, core::DeathEvidence evidence,
+                             PostMortem::Found found) {
+  if (found.oom_proven) {
+    evidence.oom_proven = true;
+    evidence.reason = "the kernel ended its worker because memory ran out";
+  }
+  if (evidence.said || evidence.oom_proven) {
+    core::LoadFailure failure = core::judge(evidence);
+    record.failure_class = failure.failure_class;
+    record.reason = std::move(failure.reason);
+    record.exit = failure.status;
+    record.log_tail = std::move(found.log_tail);
+    const std::string model = record.model;
+    if (failures_.load_failed(std::move(record))) {
+      const core::FailureRecord* const stands = failures_.standing(model);
+      if (stands != nullptr) refuse_clients(berths_.at(model), standing_failure_error(*stands));
+    }
+  }
+  finish_shutdown();
 }
 
 void Manager::on_instance_progress(Instance& instance) {
@@ -397,16 +441,7 @@ void Manager::on_instance_settled(Instance& instance) {
   if (machine.finished()) {
     const auto node = instances_.extract(machine.id());
     if (node.empty()) return;
-    if (machine.ready_since()) {
-      const bool died = machine.result().value == core::InstanceResult::kDied;
-      const SteadyTime now = environment_.clock.now();
-      berth.back_off.on_end(died, machine.result().since.steady - machine.ready_since()->steady,
-                            now);
-      if (died && berth.back_off.crash_loop()) record_crash_loop(berth, instance);
-      if (const std::optional<Error> known = instance.known_break()) {
-        recent_ends_.add(instance.id_text(), *known);
-      }
-    }
+    if (machine.ready_since()) on_ready_end(berth, instance);
     // The process and its connection may still be calling: they go when nothing of them runs.
     environment_.clock.post([gone = node.mapped()] {});
     share_cores();
@@ -640,7 +675,7 @@ void Manager::shutdown(Duration drain, std::function<void()> done) {
 }
 
 void Manager::finish_shutdown() {
-  if (!drain_until_ || shutdown_done_.empty()) return;
+  if (!drain_until_ || shutdown_done_.empty() || !post_mortem_.idle()) return;
   for (const auto& [id, instance] : instances_) {
     const core::InstanceMachine& machine = instance->machine();
     if (!machine.finished() && machine.state() != core::InstanceState::kStuck) return;

@@ -15,10 +15,13 @@
 #include "common/uuid.h"
 #include "supervisor/catalog/model.h"
 #include "supervisor/core/backoff.h"
+#include "supervisor/core/ledger/failure_record.h"
+#include "supervisor/core/ledger/verdict.h"
 #include "supervisor/core/waiters.h"
 #include "supervisor/residency/failure_book.h"
 #include "supervisor/residency/instance.h"
 #include "supervisor/residency/lease.h"
+#include "supervisor/residency/post_mortem.h"
 #include "supervisor/residency/recent_ends.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/residency/waiter.h"
@@ -102,7 +105,12 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void refuse_clients(Berth& berth, const Error& error);
   // A failure was lifted.
   void forget_deaths(const std::string& model);
-  void record_crash_loop(Berth& berth, Instance& instance);
+  // An instance that was ready is gone.
+  void on_ready_end(Berth& berth, Instance& instance);
+  // It died by itself, which may be a failure of the model (L9).
+  void look_into_death(const Berth& berth, const Instance& instance);
+  void on_death_known(core::FailureRecord record, core::DeathEvidence evidence,
+                      PostMortem::Found found);
 
   void start_if_wanted(Berth& berth);
   void start(Berth& berth, RequestClass request_class);
@@ -125,6 +133,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
   std::map<Uuid, std::shared_ptr<Instance>> instances_;
   RecentEnds recent_ends_;
   FailureBook failures_;
+  PostMortem post_mortem_;
 
   std::optional<SteadyTime> drain_until_;  // since shutdown() was called
   std::vector<std::function<void()>> shutdown_done_;

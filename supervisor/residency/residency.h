@@ -154,7 +154,8 @@ struct Environment {
   std::string boot_id{};
   // What a load of that model depends on (L19). Quick; core strand. Empty: nothing is known of it.
   std::function<core::Provenance(const catalog::Model& model)> provenance{};
-  // The memory domains as they are. Quick; core strand. Empty: nothing is known of them.
+  // The memory domains as they are. Core strand, and also for every request that a failure for want
+  // of memory refuses, so that it must take well under 1 ms (L22). Empty: nothing is known of them.
   std::function<std::vector<core::DomainNow>()> memory{};
   // Looks at the process tree of a load (L8). Empty: no load is taken for stalled.
   WatchTree watch_tree{};
@@ -162,6 +163,10 @@ struct Environment {
   process::LogWatcher* log_watcher = nullptr;
   // The present catalogue. Quick; core strand. Empty: no change of a model is seen.
   FindModel find_model{};
+  // Whether the kernel says that it killed that process a moment ago for want of memory (L9). Works
+  // on the pool, answers on the core strand; false also where that cannot be read. Empty: nothing
+  // is known.
+  std::function<void(pid_t pid, std::function<void(bool)> done)> oom_killed{};
 };
 
 struct Limits {

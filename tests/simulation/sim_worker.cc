@@ -292,6 +292,7 @@ void SimWorker::signal(int signal) {
 void SimWorker::die(const core::ExitStatus& status) {
   print(script_.last_words);
   ends_with_ = status;
+  died_by_itself_ = alive_;
   exit_now();
 }
 

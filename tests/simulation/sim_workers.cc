@@ -1,5 +1,6 @@
 #include "tests/simulation/sim_workers.h"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -130,6 +131,12 @@ void SimWorkers::prepare_launch(const std::shared_ptr<const catalog::Model>& mod
     answer();
     timer->reset();
   });
+}
+
+void SimWorkers::oom_killed(pid_t pid, std::function<void(bool)> done) {
+  const auto worker = std::ranges::find(workers_, pid, &SimWorker::pid);
+  const bool tells = worker != workers_.end() && (*worker)->script().kernel_tells_of_oom;
+  clock_.post_from("pool", [done = std::move(done), tells] { done(tells); });
 }
 
 void SimWorkers::log_tail(const std::string& /*model*/, const Uuid& instance,

@@ -35,9 +35,10 @@ class SimWorkers : public process::Launcher, public rpc::WorkerConnector {
   std::unique_ptr<rpc::WorkerClient> connect(const std::string& socket_path,
                                              const std::string& instance_id,
                                              rpc::WorkerObserver& observer) override;
-  // As Environment::prepare_launch and ::log_tail.
+  // As Environment::prepare_launch, ::oom_killed and ::log_tail.
   void prepare_launch(const std::shared_ptr<const catalog::Model>& model, const Uuid& instance,
                       std::function<void(Result<residency::PreparedLaunch>)> done);
+  void oom_killed(pid_t pid, std::function<void(bool)> done);
   void log_tail(const std::string& model, const Uuid& instance,
                 std::function<void(std::vector<std::string>)> done);
 

@@ -48,7 +48,10 @@ residency::Environment SimWorld::environment() {
         return workers.watch_tree(pid);
       },
       &logs,
-      [this](const std::string& name) { return find_model ? find_model(name) : nullptr; }};
+      [this](const std::string& name) { return find_model ? find_model(name) : nullptr; },
+      [this](pid_t pid, std::function<void(bool)> done) {
+        workers.oom_killed(pid, std::move(done));
+      }};
 }
 
 std::shared_ptr<catalog::Model> make_model(std::string name) {

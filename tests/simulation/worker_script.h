@@ -47,6 +47,8 @@ struct WorkerScript {
   // Its work stands still from a generation's first token on, and its heart beats.
   bool wedges = false;
   bool log_never_read = false;  // the answer for its log's tail never comes
+  // The kernel's log tells that memory ran out, whatever it died of.
+  bool kernel_tells_of_oom = false;
 
   Duration prepare = std::chrono::milliseconds(1);
   Duration listen = std::chrono::milliseconds(10);

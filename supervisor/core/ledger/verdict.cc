@@ -5,37 +5,19 @@
 
 namespace berth::core {
 
-bool failed_by_itself(StopCause cause) {
-  switch (cause) {
-    case StopCause::kNone:
-    case StopCause::kLoadFailed:
-    case StopCause::kLoadTimeout:
-    case StopCause::kDisconnected:
-    case StopCause::kStalled:
-    case StopCause::kWedged:
-      return true;
-    case StopCause::kUnload:
-    case StopCause::kForcedUnload:
-    case StopCause::kIdle:
-    case StopCause::kShutdown:
-      return false;
-  }
-  return false;
-}
-
-std::optional<ExitStatus> own_exit(StopCause cause, const std::optional<ExitStatus>& exit) {
-  if (cause == StopCause::kNone || !exit) return exit;
+std::optional<ExitStatus> own_exit(const SentSignals& sent, const std::optional<ExitStatus>& exit) {
+  if (!exit || !sent.any()) return exit;
+  if (std::holds_alternative<Exited>(*exit) && sent.term) return std::nullopt;
   const auto* signalled = std::get_if<Signalled>(&*exit);
-  if (signalled && (signalled->signal == SIGTERM || signalled->signal == SIGKILL)) {
-    return std::nullopt;
-  }
+  if (signalled && sent.term && signalled->signal == SIGTERM) return std::nullopt;
+  if (signalled && sent.kill && signalled->signal == SIGKILL) return std::nullopt;
   return exit;
 }
 
 LoadFailure judge(const DeathEvidence& evidence) {
   LoadFailure failure;
   failure.reason = evidence.reason;
-  failure.status = own_exit(evidence.cause, evidence.exit);
+  failure.status = own_exit(evidence.sent, evidence.exit);
   if (evidence.oom_proven) {
     failure.failure_class = FailureClass::kOom;
     return failure;
@@ -46,6 +28,7 @@ LoadFailure judge(const DeathEvidence& evidence) {
   if (crash_without_line || failure.failure_class == FailureClass::kOom) {
     failure.failure_class = FailureClass::kUnclassified;
   }
+  if (evidence.sent.any() && failure.failure_class != FailureClass::kCrash) failure.status.reset();
   return failure;
 }
 

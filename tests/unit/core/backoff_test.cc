@@ -21,7 +21,7 @@ TEST(RestartBackoff, L9_DoublesFromOneSecondToThirty) {
   RestartBackoff backoff;
   std::vector<Duration> waits;
   for (int death = 0; death < 8; ++death) {
-    backoff.on_end(true, seconds(5), kNow);
+    backoff.on_end(ReadyEnd::kDied, seconds(5), kNow);
     waits.push_back(backoff.not_before() - kNow);
   }
   const std::vector<Duration> expected = {seconds(1),  seconds(2),  seconds(4),  seconds(8),
@@ -31,44 +31,55 @@ TEST(RestartBackoff, L9_DoublesFromOneSecondToThirty) {
 
 TEST(RestartBackoff, L9_TenStableMinutesAreForgiven) {
   RestartBackoff backoff;
-  for (int death = 0; death < 5; ++death) backoff.on_end(true, seconds(5), kNow);
-  backoff.on_end(true, minutes(10), kNow);
+  for (int death = 0; death < 5; ++death) backoff.on_end(ReadyEnd::kDied, seconds(5), kNow);
+  backoff.on_end(ReadyEnd::kDied, minutes(10), kNow);
   EXPECT_EQ(backoff.not_before() - kNow, seconds(1));
   EXPECT_EQ(backoff.deaths(), 1U);
 }
 
 TEST(RestartBackoff, L9_AnEndThatWeOrderedIsNoDeath) {
   RestartBackoff backoff;
-  backoff.on_end(false, seconds(5), kNow);
+  backoff.on_end(ReadyEnd::kStopped, seconds(5), kNow);
   EXPECT_EQ(backoff.deaths(), 0U);
   EXPECT_LE(backoff.not_before(), kNow);
 }
 
 TEST(RestartBackoff, L9_ThreeDeathsWithinTwoMinutesAreACrashLoop) {
   RestartBackoff backoff;
-  backoff.on_end(true, seconds(5), kNow);
-  backoff.on_end(true, seconds(5), kNow + seconds(60));
+  backoff.on_end(ReadyEnd::kDied, seconds(5), kNow);
+  backoff.on_end(ReadyEnd::kDied, seconds(5), kNow + seconds(60));
   EXPECT_FALSE(backoff.crash_loop());
   RestartBackoff slower = backoff;
-  backoff.on_end(true, seconds(5), kNow + seconds(120));
+  backoff.on_end(ReadyEnd::kDied, seconds(5), kNow + seconds(120));
   EXPECT_TRUE(backoff.crash_loop());
-  slower.on_end(true, seconds(5), kNow + seconds(121));
+  slower.on_end(ReadyEnd::kDied, seconds(5), kNow + seconds(121));
   EXPECT_FALSE(slower.crash_loop());
   // The last three count.
-  slower.on_end(true, seconds(5), kNow + seconds(150));
+  slower.on_end(ReadyEnd::kDied, seconds(5), kNow + seconds(150));
   EXPECT_TRUE(slower.crash_loop());
 }
 
 TEST(RestartBackoff, L9_AnEndByUsIsNoDeathOfALoop) {
   RestartBackoff backoff;
-  for (int i = 0; i < 5; ++i) backoff.on_end(false, seconds(5), kNow);
+  for (int i = 0; i < 5; ++i) backoff.on_end(ReadyEnd::kStopped, seconds(5), kNow);
   EXPECT_FALSE(backoff.crash_loop());
-  backoff.on_end(true, seconds(5), kNow);
-  backoff.on_end(true, seconds(5), kNow);
+  backoff.on_end(ReadyEnd::kDied, seconds(5), kNow);
+  backoff.on_end(ReadyEnd::kDied, seconds(5), kNow);
   EXPECT_FALSE(backoff.crash_loop());
   // A stable time ends the count.
-  backoff.on_end(true, minutes(10), kNow);
+  backoff.on_end(ReadyEnd::kDied, minutes(10), kNow);
   EXPECT_FALSE(backoff.crash_loop());
+}
+
+TEST(RestartBackoff, L20_WhatWeEndedForStandingStillWaitsAndMakesNoLoop) {
+  RestartBackoff backoff;
+  for (int i = 0; i < 3; ++i) backoff.on_end(ReadyEnd::kGivenUp, seconds(5), kNow);
+  EXPECT_EQ(backoff.not_before() - kNow, seconds(4));
+  EXPECT_FALSE(backoff.crash_loop());
+  for (int i = 0; i < 2; ++i) backoff.on_end(ReadyEnd::kDied, seconds(5), kNow);
+  EXPECT_FALSE(backoff.crash_loop());
+  backoff.on_end(ReadyEnd::kDied, seconds(5), kNow);
+  EXPECT_TRUE(backoff.crash_loop());
 }
 
 }  // namespace

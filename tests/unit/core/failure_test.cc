@@ -23,6 +23,16 @@ TEST(Failure, T14_AnUnknownClassIsUnclassified) {
   EXPECT_EQ(failure_class_from_name(""), FailureClass::kUnclassified);
 }
 
+TEST(Failure, L21_AWorkerNamesOnlyWhatItCanKnow) {
+  for (const char* name : {"permanent", "resource", "crash"}) {
+    EXPECT_EQ(failure_class_name(failure_class_said_by_worker(name)), name);
+  }
+  for (const char* name :
+       {"oom", "crash_loop", "stalled", "timeout", "launch", "unclassified", "corrupt", ""}) {
+    EXPECT_EQ(failure_class_said_by_worker(name), FailureClass::kUnclassified) << name;
+  }
+}
+
 TEST(Failure, SentenceNamesTheExitAndTheReason) {
   EXPECT_EQ(failure_sentence({FailureClass::kUnclassified, "", Exited{1}}), "exit 1");
   EXPECT_EQ(failure_sentence({FailureClass::kPermanent, "bad magic", std::nullopt}), "bad magic");

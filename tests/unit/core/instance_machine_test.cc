@@ -416,6 +416,42 @@ TEST_F(InstanceMachineTest, L20_ACrashThatWeEndedHasNoSignal) {
   EXPECT_FALSE(machine_.failure()->status);
 }
 
+TEST_F(InstanceMachineTest, L9_OomIsWhatTheKernelProves) {
+  to_loading();
+  std::ignore = give(ProcessExited{Signalled{9, false}});
+  EXPECT_EQ(machine_.failure()->failure_class, FailureClass::kUnclassified);
+  EXPECT_EQ(machine_.failure()->status, ExitStatus(Signalled{9, false}));
+  EXPECT_THAT(give(OomProven{}), IsEmpty());
+  EXPECT_EQ(machine_.failure()->failure_class, FailureClass::kOom);
+  std::ignore = give(Disconnected{});
+  EXPECT_THAT(give(LogCollected{}), ElementsAre(Action::kReportFailed));
+  EXPECT_EQ(machine_.failure()->failure_class, FailureClass::kOom);
+}
+
+TEST_F(InstanceMachineTest, L9_AWorkersWordForOomProvesNothing) {
+  to_loading();
+  std::ignore = give(SaidLoadFailed{FailureClass::kOom, "no memory"});
+  EXPECT_EQ(machine_.failure()->failure_class, FailureClass::kUnclassified);
+  EXPECT_EQ(machine_.failure()->reason, "no memory");
+}
+
+TEST_F(InstanceMachineTest, L20_TheSignalThatEndsAWedgedWorkerIsNotItsOwn) {
+  to_ready();
+  std::ignore = give(Wedged{});
+  std::ignore = give(ProcessExited{Signalled{15, false}});
+  EXPECT_EQ(machine_.result().value, InstanceResult::kDied);
+  EXPECT_FALSE(machine_.died_by_itself());
+  EXPECT_FALSE(machine_.own_exit());
+  EXPECT_EQ(machine_.exit_status(), ExitStatus(Signalled{15, false}));
+}
+
+TEST_F(InstanceMachineTest, L20_ADeathThatNobodyOrderedIsItsOwn) {
+  to_ready();
+  std::ignore = give(ProcessExited{Signalled{9, false}});
+  EXPECT_TRUE(machine_.died_by_itself());
+  EXPECT_EQ(machine_.own_exit(), ExitStatus(Signalled{9, false}));
+}
+
 TEST_F(InstanceMachineTest, L7_OfTheWorkersWordAndItsLogsTheFirstStands) {
   to_loading();
   std::ignore = give(ProcessExited{Exited{1}});

@@ -253,6 +253,153 @@ TEST_F(StandingFailureTest, L9_ThreeDeathsWithinTwoMinutesAreACrashLoop) {
   EXPECT_TRUE(served(demo_)->lease);
 }
 
+// The last death's log says more than that there were three.
+TEST_F(StandingFailureTest, L18_ACrashLoopKeepsTheLogOfTheLastDeath) {
+  for (int death = 0; death < 3; ++death) {
+    sim::WorkerScript one;
+    one.log_tail = {"death " + std::to_string(death)};
+    script(one);
+    served(demo_)->lease = {};
+    world_.clock.settle();
+    world_.workers.newest("demo")->die(core::Signalled{SIGSEGV, false});
+    world_.clock.settle();
+  }
+  EXPECT_EQ(record().failure_class, core::FailureClass::kCrashLoop);
+  EXPECT_EQ(record().log_tail, std::vector<std::string>{"death 2"});
+  EXPECT_EQ(record().instance.to_string(), world_.workers.newest("demo")->instance());
+}
+
+TEST_F(StandingFailureTest, L9_ACrashLoopDoesNotWaitForALogThatNobodyReads) {
+  for (int death = 0; death < 3; ++death) {
+    sim::WorkerScript one;
+    one.log_never_read = true;
+    script(one);
+    served(demo_)->lease = {};
+    world_.clock.settle();
+    world_.workers.newest("demo")->die(core::Signalled{SIGSEGV, false});
+    world_.clock.settle();
+  }
+  const auto waiting = request(demo_);
+  world_.clock.advance(seconds(1));
+  EXPECT_TRUE(waiting->failed_with(Reason::kLoadFailed));
+  EXPECT_EQ(record().failure_class, core::FailureClass::kCrashLoop);
+  EXPECT_TRUE(record().log_tail.empty());
+}
+
+TEST_F(StandingFailureTest, L18_AShutdownKeepsACrashLoopThatIsNotKnownToTheEnd) {
+  for (int death = 0; death < 3; ++death) {
+    sim::WorkerScript one;
+    one.log_never_read = true;
+    script(one);
+    served(demo_)->lease = {};
+    world_.clock.settle();
+    world_.workers.newest("demo")->die(core::Signalled{SIGSEGV, false});
+    world_.clock.settle();
+  }
+  bool down = false;
+  residency_->shutdown(seconds(1), [&down] { down = true; });
+  ASSERT_TRUE(world_.clock.run_until([&down] { return down; }, minutes(1)));
+  EXPECT_EQ(record().failure_class, core::FailureClass::kCrashLoop);
+}
+
+// The signal that ends a worker whose work stands still is ours.
+TEST_F(StandingFailureTest, L20_WhatWeEndedIsNoDeathOfACrashLoop) {
+  demo_->settings.wedge_after = seconds(5);
+  sim::WorkerScript wedges;
+  wedges.wedges = true;
+  wedges.ignores_term = true;
+  script(wedges);
+  for (int death = 0; death < 4; ++death) {
+    const auto client = served(demo_);
+    const auto sink = std::make_shared<TestSink>();
+    const auto call = client->lease.worker().generate({}, world_.clock.now() + minutes(60), sink);
+    ASSERT_TRUE(world_.clock.run_until([&] { return state() == "absent"; }, minutes(1)));
+  }
+  EXPECT_TRUE(world_.store.failure_records().empty());
+  for (const auto& [id, load] : world_.store.load_records()) {
+    EXPECT_EQ(load.outcome, "died");
+    EXPECT_EQ(load.exit, "") << "it was SIGKILL, and it was ours";
+  }
+}
+
+TEST_F(StandingFailureTest, L9_OneDeathForWantOfMemoryThatTheKernelProvesStands) {
+  sim::WorkerScript eats;
+  eats.kernel_tells_of_oom = true;
+  eats.log_tail = {"growing"};
+  script(eats);
+  served(demo_)->lease = {};
+  world_.clock.settle();
+  world_.workers.newest("demo")->die(core::Signalled{SIGKILL, false});
+  world_.clock.settle();
+  EXPECT_EQ(record().failure_class, core::FailureClass::kOom);
+  EXPECT_EQ(record().exit, core::ExitStatus(core::Signalled{SIGKILL, false}));
+  EXPECT_EQ(record().log_tail, eats.log_tail);
+  const auto client = request(demo_);
+  world_.clock.advance(minutes(5));
+  EXPECT_TRUE(client->failed_with(Reason::kLoadFailed));
+  EXPECT_EQ(world_.workers.all().size(), 1U) << "never restarted under the same plan";
+}
+
+TEST_F(StandingFailureTest, L9_L21_SigkillAloneProvesNoWantOfMemory) {
+  served(demo_)->lease = {};
+  world_.clock.settle();
+  world_.workers.newest("demo")->die(core::Signalled{SIGKILL, false});
+  world_.clock.advance(seconds(5));
+  EXPECT_TRUE(world_.store.failure_records().empty());
+  EXPECT_TRUE(served(demo_)->lease);
+
+  residency_->unload("demo", true, [](const Result<UnloadOutcome>& /*outcome*/) {});
+  world_.clock.advance(seconds(20));
+  sim::WorkerScript dies;
+  dies.fate = sim::Fate::kExitsLoading;
+  dies.exit = core::Signalled{SIGKILL, false};
+  script(dies);
+  run_until_answered(*request(demo_));
+  EXPECT_EQ(record().failure_class, core::FailureClass::kUnclassified);
+  EXPECT_EQ(record().exit, core::ExitStatus(core::Signalled{SIGKILL, false}));
+}
+
+TEST_F(StandingFailureTest, L9_ALoadThatTheKernelEndsForWantOfMemoryIsOom) {
+  sim::WorkerScript dies;
+  dies.fate = sim::Fate::kExitsLoading;
+  dies.exit = core::Signalled{SIGKILL, false};
+  dies.kernel_tells_of_oom = true;
+  script(dies);
+  run_until_answered(*request(demo_));
+  EXPECT_EQ(record().failure_class, core::FailureClass::kOom);
+}
+
+TEST_F(StandingFailureTest, L20_TheKernelIsNotAskedForASignalOfOurs) {
+  sim::WorkerScript says;
+  says.fate = sim::Fate::kSaysLoadFailed;
+  says.kernel_tells_of_oom = true;
+  script(says);
+  run_until_answered(*request(demo_));
+  EXPECT_EQ(record().failure_class, core::FailureClass::kPermanent);
+}
+
+TEST_F(StandingFailureTest, L21_AWorkerNamesOnlyTheClassesThatItCanKnow) {
+  for (const char* name : {"oom", "crash_loop", "launch", "stalled", "timeout"}) {
+    sim::WorkerScript says;
+    says.fate = sim::Fate::kSaysLoadFailed;
+    says.failure_class = name;
+    script(says);
+    const auto client = request(demo_, minutes(5), RequestClass::kOperator);
+    run_until_answered(*client);
+    EXPECT_EQ(client->error->extras->failure->failure_class, "unclassified") << name;
+    world_.clock.advance(seconds(20));
+  }
+  // For a program that is not ours our own client speaks.
+  demo_->settings.kind = catalog::Kind::kCommand;
+  sim::WorkerScript says;
+  says.fate = sim::Fate::kSaysLoadFailed;
+  says.failure_class = "launch";
+  script(says);
+  const auto client = request(demo_, minutes(5), RequestClass::kOperator);
+  run_until_answered(*client);
+  EXPECT_EQ(client->error->extras->failure->failure_class, "launch");
+}
+
 TEST_F(StandingFailureTest, L9_ACrashLoopAnswersWhoWaits) {
   sim::WorkerScript one;
   one.sequences = 1;

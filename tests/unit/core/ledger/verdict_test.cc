@@ -7,30 +7,27 @@
 namespace berth::core {
 namespace {
 
-TEST(Verdict, L20_WhatWeEndedLeavesNoMark) {
-  for (const StopCause cause :
-       {StopCause::kUnload, StopCause::kForcedUnload, StopCause::kIdle, StopCause::kShutdown}) {
-    EXPECT_FALSE(failed_by_itself(cause)) << stop_cause_name(cause);
-  }
-  for (const StopCause cause : {StopCause::kNone, StopCause::kLoadFailed, StopCause::kLoadTimeout,
-                                StopCause::kDisconnected}) {
-    EXPECT_TRUE(failed_by_itself(cause)) << stop_cause_name(cause);
-  }
-}
+constexpr SentSignals kNothing{};
+constexpr SentSignals kTerm{.term = true};
+constexpr SentSignals kKill{.kill = true};
+constexpr SentSignals kBoth{.term = true, .kill = true};
 
 TEST(Verdict, L20_OurSignalIsNeverTheCauseOfDeath) {
-  for (const int signal : {SIGTERM, SIGKILL}) {
-    const ExitStatus exit = Signalled{signal};
-    EXPECT_FALSE(own_exit(StopCause::kLoadFailed, exit));
-    EXPECT_FALSE(own_exit(StopCause::kLoadTimeout, exit));
-    EXPECT_FALSE(own_exit(StopCause::kDisconnected, exit));
-    // From outside: nobody here ordered anything.
-    EXPECT_EQ(own_exit(StopCause::kNone, exit), exit);
+  EXPECT_FALSE(own_exit(kTerm, Signalled{SIGTERM}));
+  EXPECT_FALSE(own_exit(kKill, Signalled{SIGKILL}));
+  EXPECT_FALSE(own_exit(kBoth, Signalled{SIGTERM}));
+  EXPECT_FALSE(own_exit(kBoth, Signalled{SIGKILL}));
+  EXPECT_FALSE(own_exit(kTerm, Exited{0})) << "that is how a worker obeys";
+}
+
+TEST(Verdict, L20_WhatWeDidNotSendIsItsOwn) {
+  for (const int signal : {SIGTERM, SIGKILL, SIGSEGV}) {
+    EXPECT_EQ(own_exit(kNothing, Signalled{signal}), ExitStatus(Signalled{signal}));
   }
-  // It got there before our signal did.
-  EXPECT_EQ(own_exit(StopCause::kLoadFailed, Exited{3}), ExitStatus(Exited{3}));
-  EXPECT_EQ(own_exit(StopCause::kLoadFailed, Signalled{SIGSEGV}), ExitStatus(Signalled{SIGSEGV}));
-  EXPECT_FALSE(own_exit(StopCause::kNone, std::nullopt));
+  EXPECT_EQ(own_exit(kTerm, Signalled{SIGKILL}), ExitStatus(Signalled{SIGKILL}));
+  EXPECT_EQ(own_exit(kBoth, Signalled{SIGSEGV}), ExitStatus(Signalled{SIGSEGV}));
+  EXPECT_EQ(own_exit(kKill, Exited{3}), ExitStatus(Exited{3})) << "it was gone before";
+  EXPECT_FALSE(own_exit(kNothing, std::nullopt));
 }
 
 TEST(Verdict, L21_CrashNeedsALine) {
@@ -45,27 +42,40 @@ TEST(Verdict, L21_CrashNeedsALine) {
   EXPECT_EQ(judge(evidence).reason, evidence.reason);
 }
 
-TEST(Verdict, L9_OomNeedsItsProof) {
+TEST(Verdict, L9_L21_OomNeedsItsProof) {
   DeathEvidence evidence;
   evidence.exit = Signalled{SIGKILL};
   EXPECT_EQ(judge(evidence).failure_class, FailureClass::kUnclassified);
+  EXPECT_EQ(judge(evidence).status, evidence.exit);
   evidence.said = FailureClass::kOom;
   EXPECT_EQ(judge(evidence).failure_class, FailureClass::kUnclassified);
   evidence.oom_proven = true;
   EXPECT_EQ(judge(evidence).failure_class, FailureClass::kOom);
+  EXPECT_EQ(judge(evidence).status, evidence.exit);
   evidence.said = FailureClass::kPermanent;
   EXPECT_EQ(judge(evidence).failure_class, FailureClass::kOom);
 }
 
 TEST(Verdict, L21_WhatWasSaidDecidesOtherwise) {
   DeathEvidence evidence;
-  evidence.cause = StopCause::kLoadFailed;
+  evidence.sent = kKill;
   evidence.exit = Signalled{SIGKILL};
   evidence.said = FailureClass::kPermanent;
   evidence.reason = "unknown model architecture: 'x'";
   const LoadFailure failure = judge(evidence);
   EXPECT_EQ(failure.failure_class, FailureClass::kPermanent);
   EXPECT_FALSE(failure.status);
+}
+
+TEST(Verdict, L20_OfAProcessThatWeEndedTheExitTellsOnlyMoreOfACrash) {
+  DeathEvidence evidence;
+  evidence.sent = kKill;
+  evidence.exit = Exited{1};
+  evidence.said = FailureClass::kStalled;
+  evidence.reason = "nothing moved";
+  EXPECT_FALSE(judge(evidence).status);
+  evidence.said = FailureClass::kCrash;
+  EXPECT_EQ(judge(evidence).status, evidence.exit);
 }
 
 }  // namespace

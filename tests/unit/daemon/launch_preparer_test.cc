@@ -1,0 +1,101 @@
+#include "supervisor/launch_preparer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "supervisor/command_runs.h"
+#include "tests/simulation/sim_world.h"
+#include "tests/unit/process/temp_dir.h"
+
+namespace berth {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Lines = std::vector<std::string>;
+
+class LaunchPreparerTest : public ::testing::Test {
+ protected:
+  Uuid prepare() {
+    const Uuid instance = world_.ids.next();
+    prepared_.reset();
+    preparer_.prepare(demo_, instance, [this](Result<residency::PreparedLaunch> prepared) {
+      ASSERT_TRUE(prepared);
+      prepared_ = *std::move(prepared);
+    });
+    return instance;
+  }
+  void write(std::string_view text) {
+    ASSERT_EQ(::write(prepared_->spec.output.get(), text.data(), text.size()),
+              static_cast<ssize_t>(text.size()));
+  }
+  Lines tail(const Uuid& instance) {
+    std::optional<Lines> answer;
+    preparer_.log_tail("demo", instance, [&answer](Lines lines) { answer = std::move(lines); });
+    EXPECT_FALSE(answer) << "never from within the call";
+    pool_and_settle();
+    EXPECT_TRUE(answer);
+    return answer.value_or(Lines{});
+  }
+  // The pool works only now.
+  void pool_and_settle() {
+    for (const auto& work : std::exchange(pool_, {})) work();
+    world_.clock.settle();
+  }
+
+  testing::TempDir dir_;
+  sim::SimWorld world_;
+  std::vector<std::function<void()>> pool_;
+  CommandRuns commands_;
+  std::shared_ptr<catalog::Model> demo_ = sim::make_model("demo");
+  std::optional<residency::PreparedLaunch> prepared_;
+  LaunchPreparer preparer_{
+      {.clock = world_.clock,
+       .events = world_.events,
+       .run_blocking = [this](std::function<void()> work) { pool_.push_back(std::move(work)); },
+       .worker_program = "/berth-worker",
+       .shim_program = "",
+       .environment = {},
+       .run_dir = dir_.file("run"),
+       .log = {.directory = dir_.file("log")},
+       .commands = commands_}};
+};
+
+TEST_F(LaunchPreparerTest, L24_ARecordNeverCarriesANewerInstancesLines) {
+  const Uuid older = prepare();
+  pool_and_settle();
+  write("older\n");
+  EXPECT_THAT(tail(older), ElementsAre("older"));
+
+  const Uuid newer = prepare();
+  EXPECT_THAT(tail(newer), IsEmpty());
+  EXPECT_THAT(tail(older), IsEmpty()) << "from here on the file may hold the newer one's words";
+  pool_and_settle();
+  write("newer\n");
+  EXPECT_THAT(tail(older), IsEmpty());
+  EXPECT_THAT(tail(newer), ElementsAre("newer"));
+}
+
+TEST_F(LaunchPreparerTest, L24_NorWhereTheNewerBeginsWhileTheLogIsRead) {
+  const Uuid older = prepare();
+  pool_and_settle();
+  write("older\n");
+  std::optional<Lines> answer;
+  preparer_.log_tail("demo", older, [&answer](Lines lines) { answer = std::move(lines); });
+  prepare();
+  pool_and_settle();
+  ASSERT_TRUE(answer);
+  EXPECT_THAT(*answer, IsEmpty());
+}
+
+}  // namespace
+}  // namespace berth
