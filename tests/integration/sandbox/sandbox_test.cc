@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -206,6 +207,18 @@ TEST_F(Sandbox, L26_NoLimitsOfOtherProcesses) {
 TEST_F(Sandbox, L26_TheTemplateHelperLimitsItself) {
   more_ = "endless yes\n";
   EXPECT_EQ(attempt()["endless_template_is_bounded"], "ok") << log_;
+}
+
+// There getppid() is 0, which is also how a process names itself.
+TEST_F(Sandbox, L26_OwnLimitsWhereTheSupervisorIsInAnotherPidNamespace) {
+  std::vector<std::string> unshare = {"/usr/bin/unshare", "--pid", "--fork", "--kill-child"};
+  if (::geteuid() != 0) unshare.insert(unshare.end(), {"--user", "--map-root-user"});
+  std::string probe;
+  for (const auto& word : unshare) probe += word + " ";
+  if (std::system((probe + "true").c_str()) != 0) GTEST_SKIP() << "no namespaces here";
+  more_ = "endless yes\n";
+  auto outcomes = attempt({}, unshare);
+  expect(outcomes, "ok", {"limit_self", "start_template", "endless_template_is_bounded"});
 }
 
 TEST_F(Sandbox, L4_NoWayOutOfItsProcessGroup) {
