@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 
 #include "common/fd.h"
 #include "supervisor/process/system_error.h"
@@ -62,28 +63,42 @@ struct CloseDir {
 
 }  // namespace
 
+std::optional<ProcessStat> parse_stat(std::string_view text) {
+  // The name stands in parentheses and may itself hold any character.
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(name_end + 1);
+  constexpr std::size_t kFirst = 3;
+  constexpr std::size_t kLast = 24;
+  std::array<std::string_view, kLast + 1> field{};
+  for (std::size_t i = kFirst; i <= kLast; ++i) field[i] = next_word(text);
+
+  if (field[3].size() != 1) return std::nullopt;
+  ProcessStat stat;
+  stat.state = field[3].front();
+  bool whole = true;
+  const auto read = [&whole](std::string_view word, auto& number) {
+    const auto value = parse_number<std::remove_reference_t<decltype(number)>>(word);
+    whole = whole && value;
+    number = value.value_or(0);
+  };
+  read(field[4], stat.parent);
+  read(field[5], stat.group);
+  for (std::size_t i = 14; i <= 17; ++i) {
+    std::uint64_t ticks = 0;
+    read(field[i], ticks);
+    stat.cpu_ticks += ticks;
+  }
+  read(field[20], stat.threads);
+  read(field[22], stat.start_ticks);
+  read(field[24], stat.resident_pages);
+  if (!whole) return std::nullopt;
+  return stat;
+}
+
 std::optional<ProcessStat> read_stat(pid_t pid) {
   const auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
-  if (!text) return std::nullopt;
-  // The name stands in parentheses and may itself hold any character.
-  const std::size_t name_end = text->rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::string_view rest = std::string_view(*text).substr(name_end + 1);
-
-  ProcessStat stat;
-  const std::string_view state = next_word(rest);  // field 3
-  if (state.size() != 1) return std::nullopt;
-  stat.state = state.front();
-  const auto parent = parse_number<pid_t>(next_word(rest));
-  const auto group = parse_number<pid_t>(next_word(rest));
-  constexpr int kFieldsBetween = 16;  // fields 6 to 21
-  for (int i = 0; i < kFieldsBetween; ++i) next_word(rest);
-  const auto start = parse_number<std::uint64_t>(next_word(rest));
-  if (!parent || !group || !start) return std::nullopt;
-  stat.parent = *parent;
-  stat.group = *group;
-  stat.start_ticks = *start;
-  return stat;
+  return text ? parse_stat(*text) : std::nullopt;
 }
 
 std::vector<pid_t> numbered_entries(const std::string& path) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/result.h"
@@ -13,12 +14,19 @@ namespace berth::process {
 
 // What /proc says of processes. Any thread; reads memory-backed files only.
 
+// Field numbers: proc_pid_stat(5).
 struct ProcessStat {
   char state = '?';  // 'Z': ended and not reaped yet
   pid_t parent = 0;
   pid_t group = 0;
+  std::uint64_t cpu_ticks = 0;  // user and system, also of children that were waited for (14 to 17)
+  std::uint64_t threads = 0;
   std::uint64_t start_ticks = 0;  // clock ticks from boot to its start
+  std::uint64_t resident_pages = 0;
 };
+
+// Reads the text of a /proc/PID/stat. Nothing where it is not whole.
+std::optional<ProcessStat> parse_stat(std::string_view text);
 
 // Nothing where there is no such process.
 std::optional<ProcessStat> read_stat(pid_t pid);

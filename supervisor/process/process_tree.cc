@@ -1,6 +1,5 @@
 #include "supervisor/process/process_tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,7 +8,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,45 +42,6 @@ std::optional<std::uint64_t> next_number(std::string_view& text) {
   if (error != std::errc{}) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return number;
-}
-
-void skip_words(std::string_view& text, int count) {
-  for (int i = 0; i < count; ++i) {
-    text.remove_prefix(std::min(text.find_first_not_of(" \n"), text.size()));
-    text.remove_prefix(std::min(text.find_first_of(" \n"), text.size()));
-  }
-}
-
-struct Stat {
-  std::uint64_t cpu_ticks = 0;
-  std::uint64_t threads = 0;
-  std::uint64_t start_ticks = 0;
-  std::uint64_t resident_pages = 0;
-};
-
-std::optional<Stat> parse_stat(std::string_view text) {
-  // The name stands in parentheses and may itself hold any character.
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string_view::npos) return std::nullopt;
-  text.remove_prefix(name_end + 1);
-  Stat stat;
-  skip_words(text, 11);                         // fields 3 to 13
-  for (int field = 14; field <= 17; ++field) {  // user, system, and both of children waited for
-    const auto ticks = next_number(text);
-    if (!ticks) return std::nullopt;
-    stat.cpu_ticks += *ticks;
-  }
-  skip_words(text, 2);
-  const auto threads = next_number(text);  // 20
-  skip_words(text, 1);
-  const auto start = next_number(text);  // 22
-  skip_words(text, 1);
-  const auto pages = next_number(text);  // 24
-  if (!threads || !start || !pages) return std::nullopt;
-  stat.threads = *threads;
-  stat.start_ticks = *start;
-  stat.resident_pages = *pages;
-  return stat;
 }
 
 // A line `key: 123`.

@@ -39,6 +39,25 @@ TEST(Proc, NamesWithBlanksAndParenthesesDoNotConfuse) {
   EXPECT_EQ(odd->parent, plain->parent);
 }
 
+TEST(Proc, EveryFieldIsReadFromItsPlace) {
+  const std::string text =
+      "77 (a) S 5 6 (b) 3) R 4 -5 6 7 8 9 10 11 12 13 100 200 300 400 18 19 20 21 22 23 24 25 26\n";
+  const auto stat = parse_stat(text);
+  ASSERT_TRUE(stat);
+  EXPECT_EQ(stat->state, 'R');
+  EXPECT_EQ(stat->parent, 4);
+  EXPECT_EQ(stat->group, -5);
+  EXPECT_EQ(stat->cpu_ticks, 1000U);
+  EXPECT_EQ(stat->threads, 20U);
+  EXPECT_EQ(stat->start_ticks, 22U);
+  EXPECT_EQ(stat->resident_pages, 24U);
+  for (std::size_t size = 0; size < text.find(" 24 "); ++size) {
+    EXPECT_FALSE(parse_stat(text.substr(0, size))) << size;
+  }
+  EXPECT_FALSE(
+      parse_stat("1 (x) R 4 5 6 7 8 9 10 11 12 13 -1 200 300 400 18 19 20 21 22 23 24 25"));
+}
+
 TEST(Proc, MissingProcessIsNothing) {
   EXPECT_FALSE(read_stat(std::numeric_limits<pid_t>::max()));
   EXPECT_TRUE(children_of(std::numeric_limits<pid_t>::max()).empty());
