@@ -19,7 +19,7 @@
 #include <optional>
 #include <string>
 
-#include "supervisor/process/system_error.h"
+#include "supervisor/process/launch_error.h"
 
 namespace berth::process {
 namespace {
@@ -155,11 +155,11 @@ BERTH_CHILD_CODE long fork_with_pidfd(bool use_clone3, int& pidfd) {
   return ::syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, nullptr, &pidfd, nullptr, nullptr);
 }
 
-std::string describe(const ChildPlan& plan, const Report& report) {
-  std::string text = kStepNames.at(static_cast<std::size_t>(report.step));
-  if (report.step == Step::kExecute) text += std::string(" ") + plan.program;
-  if (report.step == Step::kDirectory) text += std::string(" ") + plan.directory;
-  return text + ": " + errno_text(report.error);
+Error describe(const ChildPlan& plan, const Report& report) {
+  std::string step = kStepNames.at(static_cast<std::size_t>(report.step));
+  if (report.step == Step::kExecute) step += std::string(" ") + plan.program;
+  if (report.step == Step::kDirectory) step += std::string(" ") + plan.directory;
+  return launch_error(step, report.error);
 }
 
 struct Waited {
@@ -189,15 +189,13 @@ Waited wait_for_exec(int report_fd, std::chrono::milliseconds exec_wait) {
 
 Result<StartedChild> start_child(const ChildPlan& plan, std::chrono::milliseconds exec_wait) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return fail(Reason::kLoadFailed, "pipe: " + errno_text(errno));
-  }
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail(launch_error("pipe", errno));
   const UniqueFd report_read(ends[0]);
   UniqueFd report_write(ends[1]);
   // Out of the way of fds 0 to 3.
   constexpr int kFirstFree = 10;
   UniqueFd report_child(::fcntl(report_write.get(), F_DUPFD_CLOEXEC, kFirstFree));
-  if (!report_child) return fail(Reason::kLoadFailed, "fcntl: " + errno_text(errno));
+  if (!report_child) return fail(launch_error("fcntl(F_DUPFD)", errno));
   report_write.reset();
 
   const pid_t parent = ::getpid();
@@ -208,18 +206,15 @@ Result<StartedChild> start_child(const ChildPlan& plan, std::chrono::millisecond
   if (pid == 0) run_child(plan, parent, report_child.get());
   const int fork_error = errno;
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
-  if (pid < 0) return fail(Reason::kLoadFailed, "clone: " + errno_text(fork_error));
+  if (pid < 0) return fail(launch_error("clone", fork_error));
 
   StartedChild child{static_cast<pid_t>(pid), UniqueFd(pidfd)};
   report_child.reset();
   const Waited waited = wait_for_exec(report_read.get(), exec_wait);
   if (waited.executed) return child;
   discard_child(child);
-  if (!waited.report) {
-    return fail(Reason::kLoadFailed, "execve " + std::string(plan.program) + ": not done within " +
-                                         std::to_string(exec_wait.count()) + " ms");
-  }
-  return fail(Reason::kLoadFailed, describe(plan, *waited.report));
+  if (!waited.report) return fail(slow_launch_error(plan.program, exec_wait));
+  return fail(describe(plan, *waited.report));
 }
 
 void discard_child(const StartedChild& child) {

@@ -34,8 +34,9 @@ struct StartedChild {
 // 3, no blocked signals and no signal handlers. oom_score_adj and nice are best effort, as to lower
 // them needs privileges.
 //
-// Returns when the program runs, at most `exec_wait` later. Errors: kLoadFailed with the step and
-// what it worked on ("execve /x/y: No such file or directory"); then no process is left.
+// Returns when the program runs, at most `exec_wait` later. Errors: those of launch_error(), with
+// the step and what it worked on ("execve /x/y: No such file or directory"); then no process is
+// left.
 Result<StartedChild> start_child(const ChildPlan& plan, std::chrono::milliseconds exec_wait);
 
 // Kills (SIGKILL) and reaps a child that is not wanted after all, within a second. One that cannot

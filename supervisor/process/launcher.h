@@ -65,7 +65,8 @@ class ChildProcess {
   [[nodiscard]] virtual std::uint64_t start_ticks() const = 0;
 
   // Sends a signal to the whole process group. Nothing happens once the process is reaped. Below a
-  // shim SIGKILL goes to every descendant, whatever its group, and the process ends after them.
+  // shim SIGKILL goes to every descendant, whatever its group, and the process ends after them,
+  // however long that takes; a shim that was stopped is continued.
   virtual void signal_group(int signal) = 0;
   // Ends the child's stdin.
   virtual void close_stdin() = 0;
@@ -82,7 +83,8 @@ class Launcher {
 
   // Starts `spec.program`. The observer must live until on_exit(); it is never called from within
   // launch(). Errors: kLoadFailed with the step and errno ("execve /x/y: No such file or
-  // directory"); then no process is left.
+  // directory"), of class `resource` where berthd has too little of something, `timeout` where the
+  // program was not executed in time (launch_error.h); then no process is left.
   virtual Result<std::unique_ptr<ChildProcess>> launch(LaunchSpec spec,
                                                        ChildObserver& observer) = 0;
 };

@@ -9,7 +9,6 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -20,9 +19,9 @@
 #include <vector>
 
 #include "supervisor/process/child_start.h"
+#include "supervisor/process/launch_error.h"
 #include "supervisor/process/proc.h"
 #include "supervisor/process/shim/report.h"
-#include "supervisor/process/system_error.h"
 
 namespace berth::process {
 namespace {
@@ -85,7 +84,6 @@ class Watch : public std::enable_shared_from_this<Watch> {
       : pid_(parts.child.pid),
         pidfd_(io, parts.child.pidfd.release()),
         notify_(io, parts.notify_read.release()),
-        shim_wait_(io),
         stdin_(std::move(parts.stdin_write)),
         below_shim_(parts.below_shim),
         observer_(&observer),
@@ -105,27 +103,25 @@ class Watch : public std::enable_shared_from_this<Watch> {
     if (reaped_) return;
     if (signal == SIGKILL && below_shim_) return kill_by_shim();
     ::kill(-pid_, signal);
+    if (below_shim_) wake_shim();
   }
   void abandon() {
     observer_ = nullptr;
-    // At the program's end nobody could kill what a shim that is killed leaves behind.
-    if (below_shim_) return close_stdin();
     signal_group(SIGKILL);
   }
 
  private:
   // The shim knows all descendants and ends after them, so that its exit proves that all are gone.
-  // One that cannot (it was stopped) is killed itself: then its program goes with it by the death
-  // signal, and what else there is comes to the subreaper.
+  // It is never killed itself, however long they take: they would lose the only process that holds
+  // them together.
   void kill_by_shim() {
-    if (std::exchange(shim_told_, true)) return;
     close_stdin();
-    constexpr std::chrono::seconds kShimWait{1};
-    shim_wait_.expires_after(kShimWait);
-    shim_wait_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
-      if (!error && !self->reaped_) ::kill(-self->pid_, SIGKILL);
-    });
+    wake_shim();
   }
+
+  // One that was stopped can neither pass on a signal nor see the end of its stdin; to one that
+  // runs this does nothing.
+  void wake_shim() const { ::kill(pid_, SIGCONT); }
 
   void wait_for_exit() {
     pidfd_.async_wait(stream_descriptor::wait_read,
@@ -176,7 +172,6 @@ class Watch : public std::enable_shared_from_this<Watch> {
       }
     }
     reaped_ = true;
-    shim_wait_.cancel();
     living_->erase(pid_);
     boost::system::error_code ignored;
     pidfd_.close(ignored);
@@ -193,10 +188,8 @@ class Watch : public std::enable_shared_from_this<Watch> {
   pid_t pid_;
   stream_descriptor pidfd_;
   stream_descriptor notify_;
-  boost::asio::steady_timer shim_wait_;
   UniqueFd stdin_;
   const bool below_shim_;
-  bool shim_told_ = false;
   ChildObserver* observer_;  // null once told, or abandoned
   Living living_;
   NotifyLines lines_;
@@ -229,9 +222,7 @@ struct Pipe {
 
 Result<Pipe> make_pipe() {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return fail(Reason::kLoadFailed, "pipe: " + errno_text(errno));
-  }
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail(launch_error("pipe", errno));
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
@@ -239,7 +230,7 @@ Result<Pipe> make_pipe() {
 Result<UniqueFd> lifted(UniqueFd fd) {
   constexpr int kFirstFree = 10;
   UniqueFd high(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirstFree));
-  if (!high) return fail(Reason::kLoadFailed, "fcntl(F_DUPFD): " + errno_text(errno));
+  if (!high) return fail(launch_error("fcntl(F_DUPFD)", errno));
   return high;
 }
 
@@ -255,9 +246,7 @@ std::vector<char*> c_strings(std::vector<std::string>& strings) {
 // runs.
 Status await_shim(int notify_fd, const std::string& program, std::chrono::milliseconds exec_wait) {
   const auto deadline = std::chrono::steady_clock::now() + exec_wait;
-  const auto failed = [&](const std::string& why) {
-    return fail(Reason::kLoadFailed, "execve " + program + ": " + why);
-  };
+  const std::string step = "execve " + program;
   constexpr std::size_t kLongest = 64;
   std::string line;
   while (line.size() < kLongest) {
@@ -268,17 +257,19 @@ Status await_shim(int notify_fd, const std::string& program, std::chrono::millis
     if (::poll(&readable, 1, static_cast<int>(left.count())) <= 0) continue;
     char next = 0;
     const ssize_t got = ::read(notify_fd, &next, 1);
-    if (got == 0) return failed("berth-shim ended without a word");
+    if (got == 0) {
+      return fail(Reason::kLoadFailed, step + ": berth-shim ended without a word");
+    }
     if (got < 0) continue;
     if (next != '\n') {
       line += next;
       continue;
     }
     if (line == shim::kStarted) return {};
-    if (const auto error = shim::error_of(line)) return failed(errno_text(*error));
+    if (const auto error = shim::error_of(line)) return fail(launch_error(step, *error));
     break;
   }
-  return failed("not done within " + std::to_string(exec_wait.count()) + " ms");
+  return fail(slow_launch_error(program, exec_wait));
 }
 
 }  // namespace
@@ -296,14 +287,14 @@ Result<std::unique_ptr<ChildProcess>> RealLauncher::launch(LaunchSpec spec,
     return fail(Reason::kLoadFailed, "execve " + spec.program + ": the path is not absolute.");
   }
   if (!spec.output) spec.output.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  if (!spec.output) return fail(Reason::kLoadFailed, "open /dev/null: " + errno_text(errno));
+  if (!spec.output) return fail(launch_error("open /dev/null", errno));
 
   auto stdin_pipe = make_pipe();
   if (!stdin_pipe) return fail(std::move(stdin_pipe).error());
   auto notify_pipe = make_pipe();
   if (!notify_pipe) return fail(std::move(notify_pipe).error());
   if (::fcntl(notify_pipe->read.get(), F_SETFL, O_NONBLOCK) != 0) {
-    return fail(Reason::kLoadFailed, "fcntl(O_NONBLOCK): " + errno_text(errno));
+    return fail(launch_error("fcntl(O_NONBLOCK)", errno));
   }
   const auto child_stdin = lifted(std::move(stdin_pipe->read));
   if (!child_stdin) return fail(child_stdin.error());

@@ -49,8 +49,11 @@ void tell(std::string_view text) {
   if (::write(kNotifyFd, text.data(), text.size()) < 0) return;
 }
 
+// Before the program runs: says on both ways that it never will.
 int complain(const char* what) {
-  std::fprintf(stderr, "berth-shim: %s: %s\n", what, errno_text(errno).c_str());
+  const int error = errno;
+  std::fprintf(stderr, "berth-shim: %s: %s\n", what, errno_text(error).c_str());
+  tell(failed_line(error));
   return kFailed;
 }
 

@@ -4,17 +4,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <variant>
 
+#include "supervisor/process/launch_error.h"
 #include "supervisor/process/proc.h"
 #include "tests/unit/process/loop.h"
 #include "tests/unit/process/temp_dir.h"
@@ -93,6 +98,75 @@ TEST_P(LauncherTest, FailedDirectoryNamesStepAndCause) {
   const auto child = launcher_.launch(std::move(spec), recorder_);
   ASSERT_FALSE(child);
   EXPECT_EQ(child.error().message, "chdir /nonexistent: No such file or directory");
+}
+
+// The class that an error carries, or "".
+std::string class_of(const Error& error) {
+  if (!error.extras || !error.extras->failure) return "";
+  return error.extras->failure->failure_class;
+}
+
+TEST_P(LauncherTest, L21_AFaultOfTheProgramCarriesNoOtherClassThanLaunch) {
+  for (const char* const program : {"/nonexistent/vllm", "/dev/null/vllm", "/tmp"}) {
+    LaunchSpec spec = shell("true");
+    spec.program = program;
+    const auto child = launcher_.launch(std::move(spec), recorder_);
+    ASSERT_FALSE(child);
+    EXPECT_EQ(class_of(child.error()), "") << child.error().message;
+  }
+}
+
+TEST_P(LauncherTest, L21_TooFewDescriptorsIsAResourceFailure) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  // Each limit ends the launch at another step, until there are enough.
+  constexpr rlim_t kFirst = 12;
+  constexpr rlim_t kMost = 100;
+  int failures = 0;
+  bool launched = false;
+  for (rlim_t limit = kFirst; limit < kMost && !launched; ++limit) {
+    Recorder recorder;
+    const rlimit low{limit, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+    auto child = launcher_.launch(shell("exit 0"), recorder);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    launched = child.has_value();
+    if (launched) {
+      ASSERT_TRUE(run_until(io_, [&] { return recorder.exit.has_value(); }));
+      break;
+    }
+    ++failures;
+    EXPECT_EQ(child.error().reason, Reason::kLoadFailed);
+    EXPECT_EQ(class_of(child.error()), "resource") << child.error().message;
+  }
+  EXPECT_TRUE(launched);
+  EXPECT_GT(failures, 0);
+  EXPECT_TRUE(children_of(::getpid()).empty());
+}
+
+TEST_P(LauncherTest, L21_AnExecuteThatTakesTooLongIsATimeout) {
+  RealLauncher hasty(io_, {std::chrono::milliseconds(0), GetParam()});
+  const auto child = hasty.launch(shell("true"), recorder_);
+  ASSERT_FALSE(child);
+  EXPECT_EQ(class_of(child.error()), "timeout") << child.error().message;
+  EXPECT_TRUE(children_of(::getpid()).empty());
+}
+
+TEST_P(LauncherTest, L21_AShortageOfTheShimIsAResourceFailure) {
+  // In the place of the shim stands one that has run out of descriptors.
+  for (const auto& [line, expected] :
+       {std::pair<std::string, std::string>{"failed 24", "resource"}, {"failed 2", ""}}) {
+    const std::string shim = dir_.file("shim");
+    testing::append(shim, "#!/bin/sh\necho " + line + " >&3\n");
+    ASSERT_EQ(::chmod(shim.c_str(), S_IRWXU), 0);
+    LaunchSpec spec = shell("true");
+    spec.shim = shim;
+    const auto child = launcher_.launch(std::move(spec), recorder_);
+    ASSERT_FALSE(child);
+    EXPECT_EQ(class_of(child.error()), expected) << child.error().message;
+    EXPECT_THAT(child.error().message, HasSubstr("execve /bin/sh: "));
+    ASSERT_EQ(::unlink(shim.c_str()), 0);
+  }
 }
 
 TEST_P(LauncherTest, RelativeProgramIsRefused) {
@@ -269,6 +343,16 @@ TEST_P(LauncherTest, StartTicksNameTheProcess) {
   EXPECT_GT((*child)->start_ticks(), 0U);
   (*child)->close_stdin();
   ASSERT_TRUE(run_until(io_, [this] { return recorder_.exit.has_value(); }));
+}
+
+TEST(LaunchError, L21_ShortagesOfTheMachineAreResourceFailures) {
+  for (const int error : {EMFILE, ENFILE, EAGAIN, ENOMEM}) {
+    EXPECT_EQ(class_of(launch_error("clone", error)), "resource") << error;
+  }
+  for (const int error : {ENOENT, EACCES, ENOEXEC, ENOTDIR, EPERM, E2BIG, ELOOP, ETXTBSY, EINVAL}) {
+    EXPECT_EQ(class_of(launch_error("execve /x", error)), "") << error;
+  }
+  EXPECT_EQ(launch_error("clone", EAGAIN).message, "clone: Resource temporarily unavailable");
 }
 
 TEST(Launcher, T64_NoOrphanAfterTheSupervisorIsKilled) {

@@ -3,11 +3,17 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
+#include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstring>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -216,15 +222,57 @@ TEST_F(ShimTest, L4_NothingIsLeftWhenTheShimIsKilled) {
   }));
 }
 
-TEST_F(ShimTest, L3_AShimThatWasStoppedIsKilledItself) {
+TEST_F(ShimTest, L3_AStoppedShimIsContinuedAndKeepsThoseWhoDieSlowly) {
   auto reaper = Subreaper::start(io_, [this](pid_t pid) { return launcher_.owns(pid); });
   ASSERT_TRUE(reaper);
-  const auto child = start(below_shim(kStubborn));
+  const auto child = start(below_shim(std::string("i=0; while [ $i -lt 100 ]; do i=$((i+1)); "
+                                                  "sleep 600 & done; ") +
+                                      kStubborn));
   const auto pidfds = family(kStubbornCount);
+  // The first of them is in a session of its own. Its death is not over before its tracer has seen
+  // it: until then the shim cannot reap it.
+  std::istringstream text(slurp(output()));
+  pid_t slow = 0;
+  text >> slow;
+  if (::ptrace(PTRACE_SEIZE, slow, nullptr, nullptr) != 0) {
+    GTEST_SKIP() << "ptrace: " << ::strerror(errno);
+  }
   ASSERT_EQ(::kill(child->pid(), SIGSTOP), 0);
+  ASSERT_TRUE(poll_until([&] { return read_stat(child->pid())->state == 'T'; }));
   child->signal_group(SIGKILL);
+  EXPECT_TRUE(run_until(
+      io_, [&] { return recorder_.exit || std::all_of(pidfds.begin(), pidfds.end(), ended); }));
+  // Nothing happens any more, for longer than anybody may be tempted to wait for.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+  run_until(io_, [&] { return recorder_.exit || std::chrono::steady_clock::now() > until; });
+  ASSERT_FALSE(recorder_.exit);
+  const auto stat = read_stat(child->pid());
+  EXPECT_TRUE(stat && stat->state != 'Z');
+  siginfo_t info{};
+  EXPECT_EQ(::waitid(P_PID, static_cast<id_t>(slow), &info, WEXITED), 0);
   ASSERT_TRUE(wait_for_exit());
-  EXPECT_TRUE(run_until(io_, [&] { return std::all_of(pidfds.begin(), pidfds.end(), ended); }));
+  EXPECT_FALSE(read_stat(slow));
+  EXPECT_EQ(core::to_string(*recorder_.exit), "SIGKILL");
+}
+
+TEST_F(ShimTest, L3_AStoppedShimPassesOnTheSignalThatIsSentToIt) {
+  const auto child = start(
+      below_shim("trap 'echo told; exit 9' TERM; echo up; while :; do sleep 600 & wait; done"));
+  ASSERT_TRUE(poll_until([this] { return slurp(output()) == "up\n"; }));
+  ASSERT_EQ(::kill(child->pid(), SIGSTOP), 0);
+  child->signal_group(SIGTERM);
+  ASSERT_TRUE(wait_for_exit());
+  EXPECT_EQ(core::to_string(*recorder_.exit), "exit 9");
+}
+
+TEST_F(ShimTest, L4_AStoppedShimEndsItsFamilyWhenItsOwnerIsGone) {
+  auto child = start(below_shim(kStubborn));
+  const auto pidfds = family(kStubbornCount);
+  const pid_t shim = child->pid();
+  ASSERT_EQ(::kill(shim, SIGSTOP), 0);
+  child.reset();
+  ASSERT_TRUE(run_until(io_, [&] { return !launcher_.owns(shim); }));
+  for (const UniqueFd& pidfd : pidfds) EXPECT_TRUE(ended(pidfd));
 }
 
 TEST_F(ShimTest, L4_NothingIsLeftWhenTheSupervisorIsKilled) {

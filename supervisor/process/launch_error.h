@@ -1,0 +1,21 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "common/result.h"
+
+namespace berth::process {
+
+// Why a process could not be started (kLoadFailed): "clone: Resource temporarily unavailable".
+// Where this machine or berthd itself had too little of something (descriptors, processes, memory:
+// EMFILE, ENFILE, EAGAIN, ENOMEM) the failure's class is `resource`, which does not outlive a
+// restart (L21), as nothing is wrong with the model. Every other errno speaks of the program, its
+// directory or its rights, and carries no class; that is `launch`.
+Error launch_error(const std::string& step, int error);
+
+// The program was not executed within `waited`: class `timeout`. Its file system hung or the
+// machine was overloaded.
+Error slow_launch_error(const std::string& program, std::chrono::milliseconds waited);
+
+}  // namespace berth::process
