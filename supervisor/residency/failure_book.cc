@@ -7,17 +7,49 @@
 
 namespace berth::residency {
 
-void FailureBook::restore(Result<std::vector<core::FailureRecord>> records) {
+void FailureBook::restore(std::function<void()> done) {
+  restored_ = std::move(done);
+  restore_deadline_ =
+      environment_.clock.sleep_for(kRestoreWait, [this] { restore_without(restore_problem_); });
+  ask_store();
+}
+
+void FailureBook::ask_store() {
+  environment_.store.standing_failures([weak = std::weak_ptr<FailureBook*>(self_)](
+                                           Result<std::vector<core::FailureRecord>> records) {
+    if (const auto self = weak.lock()) (*self)->on_read(std::move(records));
+  });
+}
+
+void FailureBook::on_read(Result<std::vector<core::FailureRecord>> records) {
   if (!records) {
-    environment_.events.emit_typed(events::ServerDegraded{
-        .part = "store",
-        .problem = "Earlier failures of loads are not known: " + records.error().message});
+    restore_problem_ = records.error().message;
+    restore_again_ = environment_.clock.sleep_for(restored_ ? kRestoreSoon : kRestoreLater,
+                                                  [this] { ask_store(); });
     return;
   }
+  restore_deadline_.reset();
+  adopt(*std::move(records));
+  if (restored_without_) {
+    environment_.events.emit_typed(events::ServerDegraded{
+        .part = "store", .problem = "Earlier failures of loads are known again."});
+  }
+  if (const auto done = std::exchange(restored_, nullptr)) done();
+}
+
+void FailureBook::restore_without(const std::string& cause) {
+  restored_without_ = true;
+  environment_.events.emit_typed(events::ServerDegraded{
+      .part = "store",
+      .problem = "Earlier failures of loads are not known, so that each model is tried: " + cause});
+  if (const auto done = std::exchange(restored_, nullptr)) done();
+}
+
+void FailureBook::adopt(std::vector<core::FailureRecord> records) {
   std::map<Uuid, core::FailureClass> classes;
-  for (const core::FailureRecord& record : *records) classes[record.id] = record.failure_class;
+  for (const core::FailureRecord& record : records) classes[record.id] = record.failure_class;
   const auto lifted = ledger_.on_start(
-      *std::move(records), [&](const std::string& model) { return provenance_of(model); },
+      std::move(records), [&](const std::string& model) { return provenance_of(model); },
       environment_.clock.wall_now());
   for (const core::LoadLedger::Lifted& one : lifted) lift(one, classes[one.id]);
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,17 +24,26 @@ namespace berth::residency {
 // what a restart would have known.
 class FailureBook {
  public:
+  static constexpr Duration kRestoreWait = std::chrono::seconds(5);
+  static constexpr Duration kRestoreSoon = std::chrono::milliseconds(250);
+  static constexpr Duration kRestoreLater = std::chrono::seconds(30);
+
   // The environment outlives it.
   explicit FailureBook(const Environment& environment) : environment_(environment) {}
   FailureBook(const FailureBook&) = delete;
   FailureBook& operator=(const FailureBook&) = delete;
   ~FailureBook() = default;
 
-  // Gives the ledger what the store knows of the standing failures. Before any load.
-  void restore(Result<std::vector<core::FailureRecord>> records);
+  // Reads what the store knows of the standing failures; `done` is called once, when that is judged
+  // or could not be read within kRestoreWait. Then no earlier failure stands, an event says so, and
+  // the store is asked again every kRestoreLater until it works: what a restart drops (L21) and
+  // what a load has overtaken is then lifted in its rows, the rest stands. Once, before any load.
+  void restore(std::function<void()> done);
 
-  // The failure that stands against the model; null: none. One of memory is looked at anew, whether
-  // there is enough by now (L21).
+  // The failure that stands against the model; null: none. One for want of memory is judged by the
+  // memory as it is at this moment (L21). That reads /proc/meminfo on the core strand, which takes
+  // 15 to 50 µs of the 1 ms that a refusal may take (L22); a sample of before could refuse what fits
+  // by now.
   const core::FailureRecord* standing(const std::string& model);
   [[nodiscard]] std::vector<core::FailureRecord> all_standing() const;
 
@@ -46,6 +57,10 @@ class FailureBook {
   std::vector<std::string> catalog_changed();
 
  private:
+  void ask_store();
+  void on_read(Result<std::vector<core::FailureRecord>> records);
+  void adopt(std::vector<core::FailureRecord> records);
+  void restore_without(const std::string& cause);
   void lift(const core::LoadLedger::Lifted& lifted, core::FailureClass failure_class);
   [[nodiscard]] std::optional<core::Provenance> provenance_of(const std::string& model) const;
   [[nodiscard]] std::vector<core::DomainNow> memory() const;
@@ -53,6 +68,14 @@ class FailureBook {
   const Environment& environment_;
   core::LoadLedger ledger_;
   std::map<std::string, std::vector<core::DomainNow>> memory_before_;  // of the current load
+
+  std::function<void()> restored_;  // until it was called
+  bool restored_without_ = false;   // and that was told
+  std::string restore_problem_ = "the database does not answer.";
+  Timer restore_deadline_;
+  Timer restore_again_;
+  // The store's answer may come after its end.
+  const std::shared_ptr<FailureBook*> self_ = std::make_shared<FailureBook*>(this);
 };
 
 }  // namespace berth::residency

@@ -556,13 +556,7 @@ ClaimProgress Manager::progress_of(const Berth& berth, core::Ticket ticket) cons
 // --- failures of loads
 
 void Manager::restore_failures(std::function<void()> done) {
-  environment_.store.standing_failures([weak = weak_from_this(), done = std::move(done)](
-                                           Result<std::vector<core::FailureRecord>> records) {
-    const auto self = weak.lock();
-    if (!self) return;
-    self->failures_.restore(std::move(records));
-    done();
-  });
+  failures_.restore(std::move(done));
 }
 
 void Manager::catalog_changed() {

@@ -212,7 +212,8 @@ class Residency {
   void explain_break(const std::string& instance_id, std::function<void(Error)> done);
 
   // Gives back what earlier runs learned of models that cannot be loaded; `done` is called when
-  // that is judged (L21, L23). Once, before the first acquire().
+  // that is judged (L21, L23), or after 5 s where the store does not answer: then it is judged
+  // later, and an event says so. Once, before the first acquire().
   void restore_failures(std::function<void()> done);
   // The catalogue or the config changed: failures whose provenance moved are lifted (L23).
   void catalog_changed();

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -67,13 +68,17 @@ class RealStore::Worker {
   }
 
   void write(Write write) {
+    constexpr const char* kCause = "more is to be written than the disk takes";
     const std::lock_guard lock(mutex_);
-    if (queue_.size() < options_.queue) {
+    // What must not be lost has places of its own behind those that all others may fill.
+    const std::size_t places = options_.queue + (write.wait ? options_.waiting : 0);
+    if (queue_.size() < places) {
       queue_.push_back({std::move(write), nullptr});
       wake_.notify_one();
       return;
     }
-    lost(1, "more is to be written than the disk takes");
+    if (write.wait) failures_lost(1, kCause);
+    lost(1, kCause);
   }
 
   void read(Read read) {
@@ -104,12 +109,14 @@ class RealStore::Worker {
       tell("What happens is not kept at present (" + cause + "); serving goes on.");
   }
 
+  // Records of failures are among them, which nobody must think to be kept. With the mutex.
+  void failures_lost(std::size_t count, const std::string& cause) {
+    if (count == 0 || std::exchange(failures_lost_, true)) return;
+    tell("Failures of loads are not kept (" + cause + "): a restart will not know them.");
+  }
+
   void work() {
-    while (true) {
-      std::deque<Task> batch = next_batch();
-      if (batch.empty()) break;
-      run(batch);
-    }
+    while (std::optional<std::deque<Task>> batch = next_batch()) run(*batch);
     // The last try of what waits.
     resting_until_.reset();
     waiting_until_.reset();
@@ -120,17 +127,33 @@ class RealStore::Worker {
     finished_.notify_all();
   }
 
-  // Empty at the end.
-  std::deque<Task> next_batch() {
+  // Absent at the end; empty when it is time to try again what waits.
+  std::optional<std::deque<Task>> next_batch() {
     constexpr std::size_t kMost = 256;
+    const std::optional<Duration> pause = until_retry();
     std::unique_lock lock(mutex_);
-    wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+    const auto called = [this] { return stop_ || !queue_.empty(); };
+    if (pause) {
+      wake_.wait_for(lock, *pause, called);
+    } else {
+      wake_.wait(lock, called);
+    }
+    if (stop_ && queue_.empty()) return std::nullopt;
     std::deque<Task> batch;
     while (!queue_.empty() && batch.size() < kMost) {
       batch.push_back(std::move(queue_.front()));
       queue_.pop_front();
     }
     return batch;
+  }
+
+  // Absent: nothing waits.
+  [[nodiscard]] std::optional<Duration> until_retry() const {
+    constexpr Duration kLeast = std::chrono::milliseconds(10);
+    if (waiting_.empty()) return std::nullopt;
+    SteadyTime until = resting_until_.value_or(SteadyTime());
+    if (waiting_until_) until = std::max(until, *waiting_until_);
+    return std::max<Duration>(until - clock_.now(), kLeast);
   }
 
   [[nodiscard]] bool abandoned() {
@@ -164,6 +187,10 @@ class RealStore::Worker {
     const std::size_t surplus =
         waiting_.size() > options_.waiting ? waiting_.size() - options_.waiting : 0;
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(surplus));
+    if (surplus > 0) {
+      const std::lock_guard lock(mutex_);
+      failures_lost(surplus, "more of them wait than can be kept in memory");
+    }
     if (writes.empty() && waiting_.empty()) return;
     if (resting_until_ && clock_.now() < *resting_until_) {
       const std::lock_guard lock(mutex_);
@@ -179,10 +206,10 @@ class RealStore::Worker {
     if (!kept) {
       // Whether it is they that never work shows only where others do.
       const bool hopeless = !writes.empty() && ++tries_ >= kTries;
-      const std::size_t gone = hopeless ? waiting_.size() : 0;
-      if (hopeless) waiting_.clear();
+      const std::size_t gone = hopeless ? write_each_waiting() : 0;
       waiting_until_ = clock_.now() + options_.retry_after;
       const std::lock_guard lock(mutex_);
+      failures_lost(gone, kept.error().message);
       lost(gone + surplus, kept.error().message);
       return;
     }
@@ -192,6 +219,7 @@ class RealStore::Worker {
     if (!degraded_) return;
     tell("What happens is kept again; " + std::to_string(lost_) + " records were not.");
     degraded_ = false;
+    failures_lost_ = false;
     lost_ = 0;
   }
 
@@ -206,6 +234,18 @@ class RealStore::Worker {
     waiting_.clear();
     tries_ = 0;
     return {};
+  }
+
+  // What never works is given up, and does not take the others along. How many those are.
+  std::size_t write_each_waiting() {
+    std::size_t gone = 0;
+    for (Write& write : std::exchange(waiting_, {})) {
+      if (transaction({std::move(write)})) continue;
+      database_->rollback();
+      ++gone;
+    }
+    tries_ = 0;
+    return gone;
   }
 
   void give_up(std::size_t gone, const std::string& cause) {
@@ -246,7 +286,8 @@ class RealStore::Worker {
   std::condition_variable wake_;
   std::condition_variable finished_;
   std::deque<Task> queue_;
-  bool degraded_ = false;  // and that was told
+  bool degraded_ = false;       // and that was told
+  bool failures_lost_ = false;  // and that, too
   std::size_t lost_ = 0;
   bool stop_ = false;
   bool abandon_ = false;

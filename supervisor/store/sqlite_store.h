@@ -22,7 +22,7 @@ struct StoreOptions {
   std::size_t queue = 4096;
   std::size_t loads_per_model = 200;
   std::size_t failures_per_model = 200;
-  std::size_t waiting = 1024;  // writes about failures that are tried again
+  std::size_t waiting = 1024;  // writes about failures: beyond `queue`, and that are tried again
   std::size_t events_kept = 50'000;
   std::chrono::hours events_age{24 * 90};
   Duration retry_after = std::chrono::seconds(5);  // after a write that failed
@@ -37,8 +37,10 @@ struct StoreOptions {
 //
 // A failed write or a full queue costs the records, which are counted: on_degraded is told at the
 // first one, and again with their number when writing works again. Writes about failures are not
-// lost with the others: they wait in memory, at most StoreOptions::waiting, and are tried again.
-// Reads answer kStoreBusy when the queue is full, kStoreUnavailable when the file fails.
+// lost with the others: a queue that is full of those still takes StoreOptions::waiting of them,
+// and while the file takes nothing as many wait in memory and are tried again by a timer. Only
+// beyond that is one lost, and that is told apart. Reads answer kStoreBusy when the queue is full,
+// kStoreUnavailable when the file fails.
 //
 // All calls may come from any thread. `clock` must outlive it; results that come after its end are
 // still posted.

@@ -1,6 +1,8 @@
 #include "supervisor/core/ledger/load_ledger.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -106,7 +108,17 @@ std::vector<LoadLedger::Lifted> LoadLedger::on_start(std::vector<FailureRecord> 
   const auto keep = [&lifted](std::optional<Lifted> one) {
     if (one) lifted.push_back(std::move(*one));
   };
+  std::set<std::string> restored;
   for (FailureRecord& record : records) {
+    const Entry* const known = find(record.model);
+    if (known != nullptr && !restored.contains(record.model) &&
+        (known->standing || !known->current.is_nil())) {
+      const bool same = known->standing && known->standing->id == record.id;
+      if (record.lifted || same) continue;
+      lifted.push_back({record.id, record.model, {when, LiftCause::kSuperseded, std::nullopt, {}}});
+      continue;
+    }
+    restored.insert(record.model);
     Entry& entry = entry_of(record.model);
     if (record.lifted && record.lifted->cause == LiftCause::kSuccess) {
       entry.bounds.clear();
@@ -117,12 +129,13 @@ std::vector<LoadLedger::Lifted> LoadLedger::on_start(std::vector<FailureRecord> 
     keep(lift(entry, {when, LiftCause::kSuperseded, std::nullopt, {}}));
     entry.standing = std::move(record);
   }
-  for (auto& [model, entry] : entries_) {
+  for (const std::string& model : restored) {
     const std::optional<Provenance> now = provenance_of(model);
     // What moved says more than that the server was started anew.
     if (now) keep(judge(model, *now, when));
-    if (entry.standing && !outlives_restart(*entry.standing)) {
-      keep(lift(entry, {when, LiftCause::kRestart, std::nullopt, {}}));
+    Entry* const entry = find(model);  // absent where there was no room for all
+    if (entry != nullptr && entry->standing && !outlives_restart(*entry->standing)) {
+      keep(lift(*entry, {when, LiftCause::kRestart, std::nullopt, {}}));
     }
   }
   return lifted;

@@ -73,7 +73,9 @@ class LoadLedger {
 
   // The server starts with what the store kept, in any order: the standing records, and lifted ones
   // where their lower bounds shall count on. What does not outlive a restart or whose provenance
-  // moved meanwhile is lifted. Call it once, before anything else.
+  // moved meanwhile is lifted. Best before anything else; where it comes later, a model that was
+  // loaded or has failed meanwhile keeps what is known of it since, and its older failure is
+  // superseded.
   std::vector<Lifted> on_start(std::vector<FailureRecord> records,
                                const ProvenanceOf& provenance_of, WallTime when);
 

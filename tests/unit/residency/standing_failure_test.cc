@@ -419,13 +419,83 @@ TEST_F(StandingFailureTest, L9_ACrashLoopAnswersWhoWaits) {
   EXPECT_EQ(state(), "absent");
 }
 
-TEST_F(StandingFailureTest, StoreThatCannotBeReadCostsOnlyTheMemory) {
+class RestoreTest : public StandingFailureTest {
+ protected:
+  void restart_without_store() {
+    world_.store.fail_reads = true;
+    residency_ = std::make_unique<Residency>(world_.environment());
+    residency_->restore_failures([this] { ++restored_; });
+  }
+  void fail_transient() {
+    demo_->settings.load_timeout = seconds(9);
+    fail_load(sim::Fate::kNeverReady);
+  }
+  int restored_ = 0;
+};
+
+TEST_F(RestoreTest, L21_OneReadThatFailsIsTriedAgain) {
   fail_load(sim::Fate::kSaysLoadFailed);
-  world_.store.fail_reads = true;
-  restart();
+  restart_without_store();
+  world_.clock.advance(seconds(1));
+  EXPECT_EQ(restored_, 0);
+  world_.store.fail_reads = false;
+  world_.clock.advance(seconds(1));
+  EXPECT_EQ(restored_, 1);
+  EXPECT_EQ(residency_->standing_failures().size(), 1U);
+  EXPECT_EQ(world_.events.count("server.degraded"), 0U);
+}
+
+TEST_F(RestoreTest, L21_AStoreThatCannotBeReadCostsOnlyTheMemory) {
+  fail_load(sim::Fate::kSaysLoadFailed);
+  restart_without_store();
+  world_.clock.advance(seconds(6));
+  EXPECT_EQ(restored_, 1);
   EXPECT_TRUE(residency_->standing_failures().empty());
   EXPECT_EQ(world_.events.count("server.degraded"), 1U);
+  world_.clock.advance(minutes(10));
+  EXPECT_EQ(world_.events.count("server.degraded"), 1U) << "told once";
   EXPECT_TRUE(served(demo_)->lease);
+}
+
+TEST_F(RestoreTest, L21_ARestartDropsWhatIsTransientAlsoWhenTheStoreWorksLater) {
+  fail_transient();
+  restart_without_store();
+  world_.clock.advance(seconds(6));
+  EXPECT_FALSE(record().lifted);
+  world_.store.fail_reads = false;
+  world_.clock.advance(minutes(1));
+  ASSERT_TRUE(record().lifted);
+  EXPECT_EQ(record().lifted->cause, core::LiftCause::kRestart);
+  EXPECT_EQ(restored_, 1);
+  EXPECT_EQ(world_.events.count("server.degraded"), 2U) << "known again";
+}
+
+TEST_F(RestoreTest, L21_WhatOutlivesARestartStandsAgainWhenTheStoreWorks) {
+  fail_load(sim::Fate::kSaysLoadFailed);
+  restart_without_store();
+  world_.clock.advance(seconds(6));
+  world_.store.fail_reads = false;
+  world_.clock.advance(minutes(1));
+  EXPECT_FALSE(record().lifted);
+  ASSERT_EQ(residency_->standing_failures().size(), 1U);
+}
+
+TEST_F(RestoreTest, L24_WhatIsReadLateDoesNotOvertakeANewerLoad) {
+  fail_load(sim::Fate::kSaysLoadFailed);
+  const Uuid old = record().id;
+  restart_without_store();
+  world_.clock.advance(seconds(6));
+  EXPECT_TRUE(served(demo_)->lease);
+  auto other = sim::make_model("other");
+  script_fate(sim::Fate::kSaysLoadFailed);
+  run_until_answered(*request(other));
+  world_.store.fail_reads = false;
+  world_.clock.advance(minutes(1));
+  const auto& records = world_.store.failure_records();
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records.at(old).lifted->cause, core::LiftCause::kSuperseded);
+  ASSERT_EQ(residency_->standing_failures().size(), 1U) << "that of this run stands on";
+  EXPECT_EQ(residency_->standing_failures().front().model, "other");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <memory>
@@ -241,6 +242,61 @@ TEST_F(StoreTest, L18_FullDiskCostsNoFailureAndNoLift) {
   EXPECT_FALSE(kept[1].lifted);
   EXPECT_EQ(kept[2].lifted->cause, core::LiftCause::kSuperseded);
   EXPECT_EQ(kept[3].lifted, lift);
+}
+
+// What is less important must not keep them out.
+TEST_F(StoreTest, L18_AFailureGetsThroughAFullQueue) {
+  options_.queue = 8;
+  options_.retry_after = std::chrono::milliseconds(1);
+  open();
+  {
+    SQLite::Database other(options_.path, SQLite::OPEN_READWRITE);
+    other.exec("BEGIN IMMEDIATE");
+    for (std::uint64_t i = 1; i <= 1000; ++i) store_->put_event(numbered_event(i, 1));
+    store_->put_failure(testing::full_failure(1, "m"));
+    for (std::uint64_t i = 1001; i <= 2000; ++i) store_->put_event(numbered_event(i, 1));
+    store_->put_failure(testing::full_failure(2, "other"));
+    store_->lift_failure(testing::numbered_id(1),
+                         {at_ms(5), core::LiftCause::kSuccess, std::nullopt, {}});
+    ASSERT_TRUE(run_until(io_, [this] { return !problems_.empty(); }));
+    other.exec("ROLLBACK");
+  }
+  store_.reset();
+  open();
+  const std::vector<core::FailureRecord> kept = failures();
+  ASSERT_EQ(kept.size(), 2U);
+  EXPECT_FALSE(kept[0].lifted);
+  EXPECT_TRUE(kept[1].lifted);
+}
+
+TEST_F(StoreTest, L18_AFailureThatWaitsIsTriedAgainWithoutAnotherWrite) {
+  options_.retry_after = std::chrono::milliseconds(50);
+  open();
+  SQLite::Database other(options_.path, SQLite::OPEN_READWRITE);
+  other.exec("BEGIN IMMEDIATE");
+  store_->put_failure(testing::full_failure(1, "m"));
+  ASSERT_TRUE(run_until(io_, [this] { return !problems_.empty(); }));
+  other.exec("ROLLBACK");
+  // Nobody asks the store for anything.
+  ASSERT_TRUE(run_until(
+      io_, [&other] { return other.execAndGet("SELECT count(*) FROM failures").getInt() == 1; }));
+  ASSERT_TRUE(run_until(io_, [this] { return problems_.size() == 2; }));
+  EXPECT_THAT(problems_[1], HasSubstr("kept again; 0 records were not"));
+}
+
+TEST_F(StoreTest, L18_MoreFailuresThanCanWaitAreLostLoudly) {
+  options_.queue = 8;
+  options_.waiting = 4;
+  open();
+  SQLite::Database other(options_.path, SQLite::OPEN_READWRITE);
+  other.exec("BEGIN IMMEDIATE");
+  for (std::uint64_t i = 1; i <= 1000; ++i) store_->put_failure(testing::full_failure(i, "m"));
+  ASSERT_TRUE(run_until(io_, [this] {
+    return std::ranges::any_of(problems_, [](const std::string& problem) {
+      return problem.find("Failures of loads are not kept") != std::string::npos;
+    });
+  }));
+  other.exec("ROLLBACK");
 }
 
 TEST_F(StoreTest, L18_FailuresComeBackThroughTheStore) {
