@@ -377,7 +377,7 @@ void InstanceMachine::hear(FailureClass said, std::string reason) {
 }
 
 void InstanceMachine::weigh() {
-  evidence_.sent = sent_;
+  evidence_.sent = mutated(Mutation::kOwnSignalBlamed) ? SentSignals() : sent_;
   evidence_.exit = exit_;
   failure_ = judge(evidence_);
 }
@@ -389,7 +389,12 @@ void InstanceMachine::report_if_known(InstanceActions& out) {
   out.push_back(Action::kReportFailed);
 }
 
+std::optional<ExitStatus> InstanceMachine::own_exit() const {
+  return mutated(Mutation::kOwnSignalBlamed) ? exit_ : core::own_exit(sent_, exit_);
+}
+
 bool InstanceMachine::died_by_itself() const {
+  if (mutated(Mutation::kGivenUpIsDeath)) return result_.value == InstanceResult::kDied;
   return result_.value == InstanceResult::kDied && cause_ != StopCause::kWedged &&
          cause_ != StopCause::kDisconnected;
 }

@@ -135,7 +135,7 @@ class InstanceMachine {
   [[nodiscard]] const std::optional<LoadFailure>& failure() const { return failure_; }
   [[nodiscard]] const std::optional<ExitStatus>& exit_status() const { return exit_; }
   // exit_status() as far as it is its own doing (L20); absent also while it lives.
-  [[nodiscard]] std::optional<ExitStatus> own_exit() const { return core::own_exit(sent_, exit_); }
+  [[nodiscard]] std::optional<ExitStatus> own_exit() const;
   // It was ready and ended without an order of ours; one that we ended because its work stood still
   // or its connection broke did not.
   [[nodiscard]] bool died_by_itself() const;

@@ -17,6 +17,9 @@ enum class Mutation : std::uint8_t {
   kNoKillAfterTerm,   // L3: a worker that ignores SIGTERM is given up without SIGKILL
   kHangUpEndsLoad,    // L5: a client that goes takes the load with it
   kNoBackOff,         // L9: a worker that died is started again at once
+  kOwnSignalBlamed,   // L20: a signal that we sent is told as the cause of death
+  kGivenUpIsDeath,    // L9: what we ended counts among the deaths of a crash_loop
+  kLostFailure,       // L18: failures never reach the store
 };
 
 #ifdef BERTH_MUTATIONS

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "supervisor/core/failure.h"
+#include "supervisor/core/mutation.h"
 
 namespace berth::residency {
 
@@ -120,7 +121,9 @@ bool FailureBook::load_failed(core::FailureRecord record) {
   }
   const std::string model = recorded.record.model;
   const auto failure_class = recorded.record.failure_class;
-  environment_.store.put_failure(std::move(recorded.record));
+  if (!core::mutated(core::Mutation::kLostFailure)) {
+    environment_.store.put_failure(std::move(recorded.record));
+  }
   if (!stands) return false;
   // What it depends on may have moved while it loaded (L23).
   const auto present = provenance_of(model);

@@ -42,8 +42,8 @@ class FailureBook {
 
   // The failure that stands against the model; null: none. One for want of memory is judged by the
   // memory as it is at this moment (L21). That reads /proc/meminfo on the core strand, which takes
-  // 15 to 50 µs of the 1 ms that a refusal may take (L22); a sample of before could refuse what fits
-  // by now.
+  // 15 to 50 us of the 1 ms that a refusal may take (L22); a sample of before could refuse what
+  // fits by now.
   const core::FailureRecord* standing(const std::string& model);
   [[nodiscard]] std::vector<core::FailureRecord> all_standing() const;
 

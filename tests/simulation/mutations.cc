@@ -12,7 +12,7 @@ namespace {
 
 core::Mutation planted = core::Mutation::kNone;
 
-constexpr std::array<std::pair<std::string_view, core::Mutation>, 9> kNames = {{
+constexpr std::array<std::pair<std::string_view, core::Mutation>, 12> kNames = {{
     {"none", core::Mutation::kNone},
     {"lost_waiter", core::Mutation::kLostWaiter},
     {"lost_deadline", core::Mutation::kLostDeadline},
@@ -22,6 +22,9 @@ constexpr std::array<std::pair<std::string_view, core::Mutation>, 9> kNames = {{
     {"no_kill_after_term", core::Mutation::kNoKillAfterTerm},
     {"hang_up_ends_load", core::Mutation::kHangUpEndsLoad},
     {"no_back_off", core::Mutation::kNoBackOff},
+    {"own_signal_blamed", core::Mutation::kOwnSignalBlamed},
+    {"given_up_is_death", core::Mutation::kGivenUpIsDeath},
+    {"lost_failure", core::Mutation::kLostFailure},
 }};
 
 }  // namespace

@@ -57,6 +57,7 @@ const std::vector<std::string>& expected_reach() {
       "failure.stands crash",
       "failure.stands crash_loop",
       "failure.stands launch",
+      "failure.stands oom",
       "failure.stands permanent",
       "failure.stands resource",
       "failure.stands stalled",
@@ -76,6 +77,7 @@ const std::vector<std::string>& expected_reach() {
       "instance.stuck",
       "load.failed crash",
       "load.failed launch",
+      "load.failed oom",
       "load.failed permanent",
       "load.failed stalled",
       "load.failed timeout",
@@ -119,6 +121,10 @@ Scenario::Scenario(std::uint64_t seed, std::size_t steps, bool trace)
   }
   world_.workers.set_script([this](const std::string& model) { return draw_script(model); });
   world_.events.on_event([this](const Event& event) { on_event(event); });
+  world_.store.on_failure = [this](const core::FailureRecord& record) {
+    violate(records_.on_record(record));
+  };
+  if (random_.percent(40)) world_.store.slow_failures = random_.between(seconds(1), seconds(20));
   residency_ = std::make_unique<residency::Residency>(world_.environment(), limits_);
   client_ = std::make_unique<SimRequest::Client>(SimRequest::Client{
       world_.clock, *residency_, limits_.queue_timeout,
@@ -171,6 +177,9 @@ WorkerScript Scenario::draw_script(const std::string& model) {
                     ? core::ExitStatus(core::Exited{static_cast<int>(random_.below(3))})
                     : core::ExitStatus(core::Signalled{SIGSEGV, random_.percent(50)});
   if (random_.percent(30)) script.failure_class = "resource";
+  // A worker may say what it cannot know.
+  if (random_.percent(10)) script.failure_class = random_.percent(50) ? "oom" : "launch";
+  script.kernel_tells_of_oom = random_.percent(15);
   world_.free_memory = random_.between(std::uint64_t{1} << 30U, std::uint64_t{4} << 30U);
   script.computes = random_.percent(70);
   script.wedges = random_.percent(5);
@@ -349,6 +358,7 @@ void Scenario::come_to_rest() {
   world_.clock.advance(kRest);
   if (!shut_down_) violate("shutdown did not end");
   if (violation_.empty()) violate(order_.at_rest());
+  if (violation_.empty()) violate(records_.at_rest(*residency_));
   if (!residency_->instances().empty()) violate("an instance is left");
   for (const auto& [id, record] : world_.store.load_records()) {
     if (!record.ended) violate("the record of load " + id + " has no end: " + record.outcome);
@@ -506,6 +516,7 @@ void Scenario::on_event(const Event& event) {
   }
   ++reached_[reach];
   violate(order_.on_event(event));
+  records_.on_event(event);
   const std::string cause = SimEvents::field(event, "cause");
   const std::string model = SimEvents::field(event, "model");
   const bool ordered = cause == "unload" || cause == "forced_unload" || cause == "shutdown";

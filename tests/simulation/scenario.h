@@ -12,6 +12,7 @@
 #include "supervisor/residency/residency.h"
 #include "tests/simulation/event_order.h"
 #include "tests/simulation/random.h"
+#include "tests/simulation/record_check.h"
 #include "tests/simulation/sim_request.h"
 #include "tests/simulation/sim_world.h"
 
@@ -80,6 +81,7 @@ class Scenario {
   residency::Limits limits_;
   std::vector<std::shared_ptr<const catalog::Model>> models_;
   EventOrder order_{world_.clock};
+  RecordCheck records_{world_};
   std::unique_ptr<residency::Residency> residency_;
   std::unique_ptr<SimRequest::Client> client_;
   std::vector<std::unique_ptr<SimRequest>> requests_;

@@ -27,7 +27,23 @@ void SimStore::loads(std::string model, std::size_t limit,
   clock_.post_from("store", [done = std::move(done), found = std::move(found)] { done(found); });
 }
 
+void SimStore::write(std::function<void()> work) {
+  unwritten_.push_back(std::move(work));
+  if (slow_failures <= Duration::zero()) return write_all();
+  if (!disk_.armed()) disk_ = clock_.sleep_for(slow_failures, [this] { write_all(); });
+}
+
+void SimStore::write_all() {
+  disk_.reset();
+  for (const auto& work : std::exchange(unwritten_, {})) work();
+}
+
 void SimStore::put_failure(core::FailureRecord record) {
+  if (on_failure) on_failure(record);
+  write([this, record = std::move(record)] { keep(record); });
+}
+
+void SimStore::keep(core::FailureRecord record) {
   if (failures_.contains(record.id)) return;
   const std::string model = record.model;
   if (!record.lifted) {
@@ -51,12 +67,15 @@ void SimStore::put_failure(core::FailureRecord record) {
 }
 
 void SimStore::lift_failure(Uuid id, core::Lift lift) {
-  const auto at = failures_.find(id);
-  if (at != failures_.end() && !at->second.lifted) at->second.lifted = std::move(lift);
+  write([this, id, lift = std::move(lift)] {
+    const auto at = failures_.find(id);
+    if (at != failures_.end() && !at->second.lifted) at->second.lifted = lift;
+  });
 }
 
 void SimStore::failures(std::string model, std::size_t limit,
                         std::function<void(Result<std::vector<core::FailureRecord>>)> done) {
+  write_all();
   std::vector<core::FailureRecord> found;
   for (const auto& [id, record] : failures_) {
     if (model.empty() || record.model == model) found.push_back(record);
@@ -70,6 +89,7 @@ void SimStore::failures(std::string model, std::size_t limit,
 
 void SimStore::standing_failures(
     std::function<void(Result<std::vector<core::FailureRecord>>)> done) {
+  write_all();
   std::vector<core::FailureRecord> found;
   for (const auto& [id, record] : failures_) {
     if (!record.lifted) found.push_back(record);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/uuid.h"
 #include "supervisor/core/ledger/failure_record.h"
 #include "supervisor/store/store.h"
@@ -46,15 +47,25 @@ class SimStore : public store::Store {
     return failures_;
   }
   bool fail_reads = false;  // of failures: the file cannot be read
+  // How long what is written about failures waits for the disk; the order of the calls is kept.
+  Duration slow_failures{};
+  // Called with each record that is given, before it is kept.
+  std::function<void(const core::FailureRecord&)> on_failure;
 
  private:
   static constexpr std::size_t kFailuresPerModel = 200;
+
+  void write(std::function<void()> work);
+  void write_all();
+  void keep(core::FailureRecord record);
 
   SimClock& clock_;
   std::map<std::string, store::LoadRecord> loads_;
   std::map<std::string, store::ProcessRecord> processes_;
   std::map<Uuid, core::FailureRecord> failures_;
   std::map<std::uint64_t, store::StoredEvent> events_;  // by sequence
+  std::vector<std::function<void()>> unwritten_;
+  Timer disk_;
 };
 
 }  // namespace berth::sim

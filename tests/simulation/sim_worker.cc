@@ -147,6 +147,7 @@ void SimWorker::begin(process::ChildObserver& observer) {
   }
   if (script_.fate == Fate::kExitsAtOnce) {
     ends_with_ = script_.exit;
+    ends_by_itself_ = true;
     print(script_.last_words);
     after(Duration::zero(), &SimWorker::exit_now);
   } else if (script_.fate != Fate::kNeverListens) {
@@ -279,12 +280,14 @@ void SimWorker::signal(int signal) {
   if (signal == SIGKILL && !killed_) {
     killed_ = clock_.now();
     ends_with_ = core::Signalled{SIGKILL, false};
+    ends_by_itself_ = false;
     after(script_.kill_to_exit, &SimWorker::exit_now);
   }
   if (signal == SIGTERM && !terminated_) {
     terminated_ = clock_.now();
     if (script_.ignores_term || killed_) return;
     ends_with_ = core::Exited{0};
+    ends_by_itself_ = false;
     after(script_.term_to_exit, &SimWorker::exit_now);
   }
 }
@@ -292,7 +295,7 @@ void SimWorker::signal(int signal) {
 void SimWorker::die(const core::ExitStatus& status) {
   print(script_.last_words);
   ends_with_ = status;
-  died_by_itself_ = alive_;
+  ends_by_itself_ = alive_ || ends_by_itself_;
   exit_now();
 }
 

@@ -56,7 +56,7 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
   [[nodiscard]] bool reaped() const { return reaped_; }
   [[nodiscard]] bool ready() const { return ready_; }
   // Its end was none that the supervisor's signals brought about.
-  [[nodiscard]] bool died_by_itself() const { return died_by_itself_; }
+  [[nodiscard]] bool died_by_itself() const { return !alive_ && ends_by_itself_; }
   // When it got its first SIGTERM and SIGKILL.
   [[nodiscard]] std::optional<SteadyTime> terminated() const { return terminated_; }
   [[nodiscard]] std::optional<SteadyTime> killed() const { return killed_; }
@@ -101,7 +101,7 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
   bool alive_ = true;
   bool reaped_ = false;
   bool ready_ = false;
-  bool died_by_itself_ = false;
+  bool ends_by_itself_ = false;
   std::optional<SteadyTime> began_;
   std::optional<SteadyTime> ended_;
   std::optional<SteadyTime> terminated_;
