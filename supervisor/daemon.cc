@@ -12,10 +12,13 @@
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -46,6 +49,7 @@
 #include "supervisor/process/asio_clock.h"
 #include "supervisor/process/directories.h"
 #include "supervisor/process/file_log_watcher.h"
+#include "supervisor/process/instance_mark.h"
 #include "supervisor/process/leftovers.h"
 #include "supervisor/process/proc.h"
 #include "supervisor/process/process_launcher.h"
@@ -198,6 +202,9 @@ class Daemon {
     const Result<std::string> boot_id = process::boot_id();
     if (!boot_id) return fail(boot_id.error());
     boot_id_ = *boot_id;
+    Result<std::string> owner = process::mark_owner(server.state_dir);
+    if (!owner) return fail(owner.error());
+    mark_owner_ = *std::move(owner);
     const std::string worker = worker_program();
     if (worker.empty()) {
       return fail(
@@ -243,6 +250,7 @@ class Daemon {
         .shim_program = shim_program(),
         .environment = own_environment(),
         .run_dir = config_->server.run_dir,
+        .mark_owner = mark_owner_,
         .log = {.directory = config_->server.log_dir, .keep = config_->server.log_keep},
         .commands = commands_});
     connectors_.emplace(WorkerConnectors::Parts{.clock = clock_,
@@ -320,22 +328,45 @@ class Daemon {
         leftovers.push_back({static_cast<pid_t>(record.pid), record.start_ticks, record.boot_id});
       }
       auto ends = process::kill_leftovers(leftovers, kLeftoverWait);
+      auto marked = process::kill_marked(mark_owner_, kLeftoverWait);
       remove_dead_sockets(worker_directory(config_->server.run_dir));
-      clock_.post([this, records, ends = std::move(ends)] {
-        for (std::size_t i = 0; i < records.size(); ++i) {
-          if (ends[i] == process::LeftoverEnd::kStuck) {
-            events_->emit_typed(events::InstanceStuck{
-                .model = records[i].model, .instance = records[i].instance, .pid = records[i].pid});
-            continue;  // the next start looks for it again
-          }
-          store_->remove_process(records[i].instance);
-          if (ends[i] == process::LeftoverEnd::kGone) continue;
-          events_->emit_typed(events::LeftoverKilled{
-              .pid = records[i].pid, .instance = records[i].instance, .model = records[i].model});
-        }
+      clock_.post([this, records, ends = std::move(ends), marked = std::move(marked)] {
+        tell_leftovers(records, ends, marked);
         catalog_->start([this] { residency_->restore_failures([this] { listen(); }); });
       });
     });
+  }
+
+  void tell_leftovers(const std::vector<store::ProcessRecord>& records,
+                      const std::vector<process::LeftoverEnd>& ends,
+                      const std::vector<process::MarkedLeftover>& marked) {
+    std::map<std::string, std::string> models;
+    std::set<std::string> told;  // an instance is told of once, however many processes it left
+    const auto tell = [&](std::int64_t pid, const std::string& instance, bool stuck) {
+      if (!told.insert(instance).second) return;
+      if (stuck) {
+        events_->emit_typed(
+            events::InstanceStuck{.model = models[instance], .instance = instance, .pid = pid});
+      } else {
+        events_->emit_typed(
+            events::LeftoverKilled{.pid = pid, .instance = instance, .model = models[instance]});
+      }
+    };
+    const auto tell_marked = [&](process::LeftoverEnd end) {
+      for (const process::MarkedLeftover& one : marked) {
+        if (one.end == end) tell(one.pid, one.instance, end == process::LeftoverEnd::kStuck);
+      }
+    };
+    for (const store::ProcessRecord& record : records) models[record.instance] = record.model;
+    tell_marked(process::LeftoverEnd::kStuck);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const store::ProcessRecord& record = records[i];
+      const bool stuck = ends[i] == process::LeftoverEnd::kStuck;
+      // One that is stuck is looked for again at the next start.
+      if (!stuck) store_->remove_process(record.instance);
+      if (ends[i] != process::LeftoverEnd::kGone) tell(record.pid, record.instance, stuck);
+    }
+    tell_marked(process::LeftoverEnd::kKilled);
   }
 
   void listen() {
@@ -515,6 +546,7 @@ class Daemon {
 
   std::optional<process::StateLock> lock_;
   std::string boot_id_;
+  std::string mark_owner_;
   std::unique_ptr<LogWriter> log_;
   std::optional<EarlyLog> early_log_;
   std::unique_ptr<store::RealStore> store_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "supervisor/command_launch.h"
+#include "supervisor/process/instance_mark.h"
 #include "supervisor/process/log_cut.h"
 #include "supervisor/process/log_tail.h"
 #include "supervisor/worker_command.h"
@@ -67,6 +68,7 @@ void LaunchPreparer::prepare(std::shared_ptr<const catalog::Model> model, const 
           prepared.spec.environment = worker_environment(parts_.environment, model->settings);
           prepared.shown_argv = prepared.spec.argv;
           prepared.shown_environment = changed(parts_.environment, prepared.spec.environment);
+          mark(header.instance, prepared);
           prepared.spec.oom_score_adj = kWorkerOomScore;
           take_log(model->name, header.instance, std::move(*log), prepared);
           done(std::move(prepared));
@@ -120,6 +122,7 @@ void LaunchPreparer::prepare_command_model(
       prepared.spec.directory = std::move(launch.directory);
       prepared.shown_argv = std::move(work->open.argv);
       prepared.shown_environment = changed(parts_.environment, std::move(work->open.environment));
+      mark(instance, prepared);
       prepared.spec.oom_score_adj = kWorkerOomScore;
       prepared.spec.shim = parts_.shim_program;
       prepared.spec.reservation = std::move(launch.port.socket);
@@ -130,6 +133,12 @@ void LaunchPreparer::prepare_command_model(
       done(std::move(prepared));
     });
   });
+}
+
+void LaunchPreparer::mark(const std::string& instance, residency::PreparedLaunch& prepared) const {
+  // The last: a program that writes a title over its arguments and what follows them spoils the
+  // first variables.
+  prepared.spec.environment.push_back(process::instance_mark(instance, parts_.mark_owner));
 }
 
 void LaunchPreparer::take_log(const std::string& model, const std::string& instance,

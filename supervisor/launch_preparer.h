@@ -32,6 +32,7 @@ class LaunchPreparer {
     std::string shim_program;              // absolute; empty: not found, commands cannot be run
     std::vector<std::string> environment;  // berthd's own
     std::string run_dir;
+    std::string mark_owner;  // process::mark_owner() of the state directory
     process::LogPolicy log;
     CommandRuns& commands;
   };
@@ -53,6 +54,8 @@ class LaunchPreparer {
  private:
   void prepare_command_model(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
                              std::function<void(Result<residency::PreparedLaunch>)> done);
+  // By its environment the next run of berthd finds what this instance leaves behind (L4).
+  void mark(const std::string& instance, residency::PreparedLaunch& prepared) const;
   // The launch's log, or none and an event that says so.
   void take_log(const std::string& model, const std::string& instance,
                 Result<process::OpenedLog> log, residency::PreparedLaunch& prepared);

@@ -5,9 +5,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "common/fd.h"
+#include "supervisor/process/instance_mark.h"
 #include "supervisor/process/proc.h"
 
 namespace berth::process {
@@ -34,6 +39,40 @@ bool ended_by(int pidfd, std::chrono::steady_clock::time_point deadline) {
   }
 }
 
+// A process that carries the owner's mark, after it was sent SIGKILL.
+struct Killed {
+  MarkedLeftover leftover;
+  UniqueFd pidfd;
+};
+
+std::optional<Killed> kill_if_marked(pid_t pid, const std::string& owner) {
+  if (pid <= 1 || pid == ::getpid() || !marked_instance(environment_of(pid), owner)) {
+    return std::nullopt;
+  }
+  UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process) return std::nullopt;
+  // Again, now that the pidfd is had: if its process ended meanwhile the signal goes nowhere, and
+  // if not the number was its own all the time.
+  auto instance = marked_instance(environment_of(pid), owner);
+  if (!instance) return std::nullopt;
+  if (::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) != 0) {
+    return std::nullopt;
+  }
+  return Killed{{pid, *std::move(instance)}, std::move(process)};
+}
+
+// One look at all processes. Bounded, as each that is found holds a descriptor: the next look goes
+// on.
+std::vector<Killed> kill_marked_once(const std::string& owner) {
+  constexpr std::size_t kMost = 256;
+  std::vector<Killed> killed;
+  for (const pid_t pid : numbered_entries("/proc")) {
+    if (killed.size() == kMost) break;
+    if (auto one = kill_if_marked(pid, owner)) killed.push_back(*std::move(one));
+  }
+  return killed;
+}
+
 }  // namespace
 
 std::vector<LeftoverEnd> kill_leftovers(const std::vector<Leftover>& leftovers,
@@ -58,6 +97,37 @@ std::vector<LeftoverEnd> kill_leftovers(const std::vector<Leftover>& leftovers,
     ends[i] = ended_by(processes[i].get(), deadline) ? LeftoverEnd::kKilled : LeftoverEnd::kStuck;
   }
   return ends;
+}
+
+std::vector<MarkedLeftover> kill_marked(const std::string& owner, std::chrono::milliseconds wait) {
+  using Steady = std::chrono::steady_clock;
+  // Between two looks: one that does not end must not keep the others' new children alive.
+  constexpr std::chrono::milliseconds kLookWait{100};
+  const auto deadline = Steady::now() + wait;
+  constexpr int kExecuteMs = 10;
+  std::map<pid_t, MarkedLeftover> found;
+  bool looked_twice = false;
+  while (true) {
+    std::vector<Killed> killed = kill_marked_once(owner);
+    if (killed.empty()) {
+      if (found.empty() || std::exchange(looked_twice, true)) break;
+      // A child of theirs that is being executed has no environment for a moment.
+      ::poll(nullptr, 0, kExecuteMs);
+      continue;
+    }
+    looked_twice = false;
+    const auto look_deadline = std::min(Steady::now() + kLookWait, deadline);
+    for (Killed& one : killed) {
+      one.leftover.end =
+          ended_by(one.pidfd.get(), look_deadline) ? LeftoverEnd::kKilled : LeftoverEnd::kStuck;
+      found[one.leftover.pid] = std::move(one.leftover);
+    }
+    if (Steady::now() >= deadline) break;
+  }
+  std::vector<MarkedLeftover> all;
+  all.reserve(found.size());
+  for (auto& [pid, leftover] : found) all.push_back(std::move(leftover));
+  return all;
 }
 
 }  // namespace berth::process

@@ -28,4 +28,23 @@ enum class LeftoverEnd : std::uint8_t {
 std::vector<LeftoverEnd> kill_leftovers(const std::vector<Leftover>& leftovers,
                                         std::chrono::milliseconds wait);
 
+// A process that was found by the mark of its worker.
+struct MarkedLeftover {
+  pid_t pid = 0;
+  std::string instance;
+  LeftoverEnd end = LeftoverEnd::kKilled;  // or kStuck
+};
+
+// Finds every process that a worker of `owner` left behind (instance_mark.h) and kills it: what
+// lives on after both the supervisor and a berth-shim were killed, when nobody knows their
+// descendants any more (L4). Looks again until a whole look finds none, as they may go on forking,
+// at most `wait` long; what lives then is kStuck. Call it after kill_leftovers() and before
+// anything is launched. Blocks.
+//
+// Not found are: a process whose program took the mark out of its environment (`env -i`, a
+// container of its own) or wrote over it; one that runs as another user or that hides from its own
+// user (PR_SET_DUMPABLE, set-user-id), where this process is not privileged; and one whose
+// environment has more than 1 MiB before the mark. This process itself is never taken for one.
+std::vector<MarkedLeftover> kill_marked(const std::string& owner, std::chrono::milliseconds wait);
+
 }  // namespace berth::process

@@ -101,6 +101,10 @@ std::optional<ProcessStat> read_stat(pid_t pid) {
   return text ? parse_stat(*text) : std::nullopt;
 }
 
+std::string environment_of(pid_t pid) {
+  return read_file("/proc/" + std::to_string(pid) + "/environ").value_or(std::string());
+}
+
 std::vector<pid_t> numbered_entries(const std::string& path) {
   std::vector<pid_t> numbers;
   const std::unique_ptr<DIR, CloseDir> dir(::opendir(path.c_str()));

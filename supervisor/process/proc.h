@@ -34,6 +34,10 @@ std::optional<ProcessStat> read_stat(pid_t pid);
 // The living and the unreaped children of a process, over all its threads.
 std::vector<pid_t> children_of(pid_t pid);
 
+// The variables that a process was started with, '\0' after each; of more than 1 MiB the first
+// part. Empty where there is no such process, it has ended, or it is not ours to look at.
+std::string environment_of(pid_t pid);
+
 // The entries of a directory of /proc that are numbers: processes ("/proc"), the threads or the
 // file descriptors of one ("/proc/1/fd"). Empty where it cannot be read.
 std::vector<pid_t> numbered_entries(const std::string& path);
