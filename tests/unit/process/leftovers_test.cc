@@ -36,7 +36,7 @@ class LeftoversTest : public ::testing::Test {
   // A process that only SIGKILL ends, with a child of its own; as it would be recorded.
   Leftover start() {
     auto child = launcher_.launch(
-        shell("trap '' TERM HUP; sleep 3600 & echo $! >&3; while :; do wait; done"), recorder_);
+        shell("trap '' TERM HUP; sleep 600 & echo $! >&3; while :; do wait; done"), recorder_);
     EXPECT_TRUE(child);
     child_ = std::move(*child);
     EXPECT_TRUE(run_until(io_, [this] { return !recorder_.lines.empty(); }));
@@ -112,7 +112,7 @@ class MarkedLeftoversTest : public LeftoversTest {
   void leave_family(const std::string& owner) {
     LaunchSpec spec = shell(
         "for i in 1 2 3; do (setsid sh -c 'trap \"\" TERM HUP; sleep 600 & echo $$ $!; wait' &); "
-        "done; sleep 600");
+        "done; exec sleep 600");
     spec.environment.push_back(instance_mark(kInstance, owner));
     spec.shim = BERTH_SHIM;
     const std::string output = dir_.file("out");
@@ -142,6 +142,7 @@ class MarkedLeftoversTest : public LeftoversTest {
     for (const UniqueFd& pidfd : pidfds_) {
       ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
     }
+    kill_marked(owner_, kGenerous);  // what a failed test has left
   }
 
   testing::TempDir dir_;

@@ -287,7 +287,7 @@ TEST_P(LauncherTest, NotifyIsBounded) {
 
 TEST_P(LauncherTest, SignalGoesToTheWholeGroup) {
   auto child = launcher_.launch(
-      shell("sleep 3600 & echo $! >&3; trap 'exit 9' TERM; while :; do sleep 3600 & wait; done"),
+      shell("sleep 600 & echo $! >&3; trap 'exit 9' TERM; while :; do sleep 600 & wait; done"),
       recorder_);
   ASSERT_TRUE(child);
   ASSERT_TRUE(run_until(io_, [this] { return !recorder_.lines.empty(); }));
@@ -303,7 +303,7 @@ TEST_P(LauncherTest, SignalGoesToTheWholeGroup) {
 
 TEST_P(LauncherTest, L4_StrayGrandchildIsKilledWhenTheChildExits) {
   auto child =
-      launcher_.launch(shell("(trap '' TERM HUP; sleep 3600) & echo $! >&3; exit 0"), recorder_);
+      launcher_.launch(shell("(trap '' TERM HUP; sleep 600) & echo $! >&3; exit 0"), recorder_);
   ASSERT_TRUE(child);
   ASSERT_TRUE(run_until(io_, [this] { return recorder_.exit.has_value(); }));
   ASSERT_EQ(recorder_.lines.size(), 1U);
@@ -315,7 +315,7 @@ TEST_P(LauncherTest, L4_StrayGrandchildIsKilledWhenTheChildExits) {
 }
 
 TEST_P(LauncherTest, DestroyingALiveChildKillsIt) {
-  auto child = launcher_.launch(shell("sleep 3600"), recorder_);
+  auto child = launcher_.launch(shell("sleep 600"), recorder_);
   ASSERT_TRUE(child);
   const pid_t pid = (*child)->pid();
   child->reset();

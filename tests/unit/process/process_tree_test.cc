@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "common/fd.h"
 #include "supervisor/process/proc.h"
 #include "supervisor/process/process_launcher.h"
 #include "tests/unit/process/loop.h"
@@ -27,6 +30,7 @@ using testing::shell;
 class ProcessTreeTest : public ::testing::Test {
  protected:
   ~ProcessTreeTest() override {
+    if (stray_) ::syscall(SYS_pidfd_send_signal, stray_.get(), SIGKILL, nullptr, 0);
     if (!child_) return;
     child_->signal_group(SIGKILL);
     run_until(io_, [this] { return recorder_.exit.has_value(); });
@@ -45,10 +49,11 @@ class ProcessTreeTest : public ::testing::Test {
   RealLauncher launcher_{io_};
   Recorder recorder_;
   std::unique_ptr<ChildProcess> child_;
+  UniqueFd stray_;  // a process out of the child's group, which nothing else would end
 };
 
 TEST_F(ProcessTreeTest, L8_CountsTheWholeTree) {
-  ProcessTree tree = start("(sh -c 'sleep 3600 & sleep 3600; :' & wait) & echo up >&3; wait");
+  ProcessTree tree = start("(sh -c 'sleep 600 & sleep 600; :' & wait) & echo up >&3; wait");
   // sh, subshell, sh, two sleeps.
   ASSERT_TRUE(poll_until([&] {
     const auto use = tree.sample();
@@ -93,22 +98,30 @@ TEST_F(ProcessTreeTest, L8_ADaemonisedGrandchildStaysCounted) {
   ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
   // Its parent lives until a line comes; its session is its own, so only its being known tells.
   ProcessTree tree = start(
-      "exec 4<&0; (setsid sh -c 'echo $$ >&3; exec sleep 3600' & read line <&4; exit 0) & wait; "
-      "exec sleep 3600");
+      "exec 4<&0; (setsid sh -c 'echo $$ >&3; exec sleep 600' & read line <&4; exit 0) & wait; "
+      "exec sleep 600");
   const pid_t stray = std::stoi(recorder_.lines.front());
+  stray_.reset(static_cast<int>(::syscall(SYS_pidfd_open, stray, 0)));
+  ASSERT_TRUE(stray_);
   const auto has_stray = [&] {
     return tree.sample() && std::ranges::count(tree.members(), stray) == 1;
   };
   ASSERT_TRUE(poll_until(has_stray));
   child_->close_stdin();
-  ASSERT_TRUE(poll_until([&] { return read_stat(stray)->parent == ::getpid(); }));
+  ASSERT_TRUE(poll_until([&] {
+    const auto stat = read_stat(stray);
+    return stat && stat->parent == ::getpid();
+  }));
   EXPECT_TRUE(has_stray());
   // To one who has not seen it before it is a stranger.
   ProcessTree late(child_->pid(), child_->start_ticks(), ::getpid());
   ASSERT_TRUE(late.sample());
   EXPECT_EQ(std::ranges::count(late.members(), stray), 0);
   ::kill(stray, SIGKILL);
-  ASSERT_TRUE(poll_until([&] { return read_stat(stray)->state == 'Z'; }));
+  ASSERT_TRUE(poll_until([&] {
+    const auto stat = read_stat(stray);
+    return stat && stat->state == 'Z';
+  }));
   siginfo_t info{};
   ::waitid(P_PID, static_cast<id_t>(stray), &info, WEXITED);
   ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
@@ -139,7 +152,7 @@ TEST_F(ProcessTreeTest, L8_AGoneTreeIsNothing) {
 
 TEST_F(ProcessTreeTest, L8_NoMoreProcessesThanAreLookedAt) {
   ProcessTree tree = start(
-      "i=0; while [ $i -lt 550 ]; do sleep 3600 & i=$((i+1)); done; "
+      "i=0; while [ $i -lt 550 ]; do sleep 600 & i=$((i+1)); done; "
       "echo up >&3; wait");
   const auto use = tree.sample();
   ASSERT_TRUE(use);

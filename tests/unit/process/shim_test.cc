@@ -43,9 +43,9 @@ using testing::TempDir;
 // own, orphaned by double forks. Six lines.
 constexpr const char* kStubborn =
     "trap '' TERM HUP INT; "
-    "(setsid sh -c 'trap \"\" TERM HUP INT; sleep 3600 & echo $$ $!; wait' & ) ; "
-    "(setsid sh -c 'sleep 3600 & echo $$ $!; wait' & ) ; "
-    "sleep 3600 & echo $$ $!; "
+    "(setsid sh -c 'trap \"\" TERM HUP INT; sleep 600 & echo $$ $!; wait' & ) ; "
+    "(setsid sh -c 'sleep 600 & echo $$ $!; wait' & ) ; "
+    "sleep 600 & echo $$ $!; "
     "while :; do wait; done";
 constexpr std::size_t kStubbornCount = 6;
 
@@ -154,9 +154,9 @@ TEST_F(ShimTest, L27_AProgramThatCannotBeExecutedIsNotLaunched) {
 
 TEST_F(ShimTest, L3_TermGoesToTheWholeGroupOfTheProgram) {
   const auto child = start(
-      below_shim("(trap 'echo second; exit' TERM; echo up; while :; do sleep 3600 & wait; done) & "
+      below_shim("(trap 'echo second; exit' TERM; echo up; while :; do sleep 600 & wait; done) & "
                  "second=$!; trap 'wait $second; echo first; exit 9' TERM; echo up; while :; do "
-                 "sleep 3600 & wait; done"));
+                 "sleep 600 & wait; done"));
   ASSERT_TRUE(poll_until([this] { return slurp(output()) == "up\nup\n"; }));
   child->signal_group(SIGTERM);
   ASSERT_TRUE(wait_for_exit());
@@ -185,7 +185,7 @@ TEST_F(ShimTest, L4_EndOfStdinEndsEveryDescendant) {
 
 TEST_F(ShimTest, T66_WhatAProgramLeavesBehindGoesWithIt) {
   const auto child =
-      start(below_shim("(setsid sh -c 'trap \"\" TERM HUP; sleep 3600 & echo $$ $!; wait' & ) ; "
+      start(below_shim("(setsid sh -c 'trap \"\" TERM HUP; sleep 600 & echo $$ $!; wait' & ) ; "
                        "while [ \"$(wc -w < " +
                        output() + ")\" != 2 ]; do sleep 0.01; done; exit 4"));
   ASSERT_TRUE(wait_for_exit());
@@ -201,7 +201,7 @@ TEST_F(ShimTest, L4_ManyForksInFlightAreEnded) {
   const auto child = start(
       below_shim("i=0; while [ $i -lt 50 ]; do i=$((i+1)); "
                  "(setsid sh -c 'echo $$; while :; do (true & ) ; sleep 0.01; done' & ) ; done; "
-                 "wait; sleep 3600"));
+                 "wait; sleep 600"));
   constexpr std::size_t kCount = 50;
   const auto pidfds = family(kCount);
   child->signal_group(SIGKILL);

@@ -27,6 +27,14 @@ class SubreaperTest : public ::testing::Test {
     if (!started) throw std::runtime_error(started.error().message);
     reaper_ = std::move(*started);
   }
+  // Whatever a test has started goes with it, also when it failed half-way.
+  void TearDown() override {
+    if (!reaper_) return;
+    EXPECT_TRUE(run_until(io_, [this] {
+      reaper_->sweep();
+      return children_of(::getpid()).empty();
+    }));
+  }
 
   boost::asio::io_context io_{1};
   RealLauncher launcher_{io_};
@@ -41,8 +49,8 @@ bool gone(pid_t pid) {
 // As many children as are launched, and none of them defunct.
 TEST_F(SubreaperTest, T66_NoZombieIsLeft) {
   // Grandchildren of all kinds: ended before and after their parent, in sessions of their own.
-  auto child = launcher_.launch(shell("for i in 1 2 3 4 5; do (setsid sh -c '(sleep 3600) & "
-                                      "(true) & sleep 3600' &) ; (true &) ; done; echo up >&3; "
+  auto child = launcher_.launch(shell("for i in 1 2 3 4 5; do (setsid sh -c '(sleep 600) & "
+                                      "(true) & sleep 600' &) ; (true &) ; done; echo up >&3; "
                                       "read line; exit 0"),
                                 recorder_);
   ASSERT_TRUE(child);
@@ -54,7 +62,7 @@ TEST_F(SubreaperTest, T66_NoZombieIsLeft) {
 
 TEST_F(SubreaperTest, L4_OrphanInASessionOfItsOwnIsKilledAndReaped) {
   auto child = launcher_.launch(
-      shell("setsid sh -c 'trap \"\" TERM HUP; echo $$ >&3; sleep 3600 & wait' & read line"),
+      shell("setsid sh -c 'trap \"\" TERM HUP; echo $$ >&3; sleep 600 & wait' & read line"),
       recorder_);
   ASSERT_TRUE(child);
   ASSERT_TRUE(run_until(io_, [this] { return !recorder_.lines.empty(); }));
@@ -62,6 +70,8 @@ TEST_F(SubreaperTest, L4_OrphanInASessionOfItsOwnIsKilledAndReaped) {
   EXPECT_NE(::getpgid(stray), (*child)->pid());
   (*child)->close_stdin();
   ASSERT_TRUE(run_until(io_, [this, stray] { return recorder_.exit && gone(stray); }));
+  // The stray's own child comes here when the stray has ended, and goes in its turn.
+  ASSERT_TRUE(run_until(io_, [] { return children_of(::getpid()).empty(); }));
 }
 
 TEST_F(SubreaperTest, StatusOfALaunchedChildIsNeverTakenAway) {
@@ -83,7 +93,7 @@ TEST_F(SubreaperTest, StatusOfALaunchedChildIsNeverTakenAway) {
 TEST_F(SubreaperTest, OrphanInTheGroupOfALivingWorkerIsLeftAlone) {
   // The subshell in between ends, so that the sleeper becomes a child of this process.
   auto child =
-      launcher_.launch(shell("(sleep 3600 & echo $! >&3); echo up >&3; read line"), recorder_);
+      launcher_.launch(shell("(sleep 600 & echo $! >&3); echo up >&3; read line"), recorder_);
   ASSERT_TRUE(child);
   ASSERT_TRUE(run_until(io_, [this] { return recorder_.lines.size() == 2; }));
   const pid_t sleeper = std::stoi(recorder_.lines.front());
