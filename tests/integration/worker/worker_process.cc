@@ -45,7 +45,7 @@ WorkerProcess::WorkerProcess(Setup setup) : setup_(std::move(setup)) {
 
   auto input = make_pipe();
   auto notify = make_pipe();
-  std::vector<std::string> arguments = {BERTH_WORKER, "--model",       setup_.model,
+  std::vector<std::string> arguments = {worker_program(), "--model",       setup_.model,
                                         "--socket",   setup_.socket,   "--notify-fd",
                                         "3",          "--parent-stdin"};
   arguments.insert(arguments.end(), setup_.arguments.begin(), setup_.arguments.end());

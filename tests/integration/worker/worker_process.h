@@ -18,6 +18,9 @@ namespace berth::worker {
 // Never waited for unless something is broken.
 constexpr auto kPatience = std::chrono::seconds(120);
 
+// The program that this test's workers run: berth_worker_test()'s WORKER.
+const char* worker_program();
+
 // How a process ended.
 struct Exit {
   std::optional<int> code;
