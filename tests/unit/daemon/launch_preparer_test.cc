@@ -66,6 +66,7 @@ class LaunchPreparerTest : public ::testing::Test {
        .shim_program = "",
        .environment = {},
        .run_dir = dir_.file("run"),
+       .mark_owner = "test",
        .log = {.directory = dir_.file("log")},
        .commands = commands_}};
 };
