@@ -45,6 +45,7 @@
 #include "supervisor/load_provenance.h"
 #include "supervisor/loop_monitor.h"
 #include "supervisor/memory/host_memory.h"
+#include "supervisor/memory/oom_kill.h"
 #include "supervisor/memory/process_memory.h"
 #include "supervisor/process/asio_clock.h"
 #include "supervisor/process/directories.h"
@@ -304,7 +305,14 @@ class Daemon {
             .find_model = [this](const std::string& name) -> std::shared_ptr<const catalog::Model> {
               auto found = catalog_->snapshot()->find(name);
               return found ? *found : nullptr;
-            }},
+            },
+            .oom_killed =
+                [this](pid_t pid, std::function<void(bool)> done) {
+                  run_blocking_([this, pid, done = std::move(done)] {
+                    clock_.post(
+                        [done, killed = memory::kernel_killed_for_memory(pid)] { done(killed); });
+                  });
+                }},
         limits);
     return {};
   }
