@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/units.h"
@@ -56,7 +57,7 @@ void StallWatch::feed(const TreeSample& sample, SteadyTime now) {
   watch_growth<Duration>(cpu_, sample.cpu_time, cpu_least, Movement::kComputing);
   watch_memory(resident_, sample.resident_bytes, Movement::kResident);
   watch_memory(device_, sample.device_bytes, Movement::kDevice);
-  watch_growth<std::uint64_t>(log_, sample.log_bytes, 1, Movement::kLog);
+  watch_log(sample);
   watch_growth<std::uint64_t>(read_, sample.read_bytes, policy_.least_read, Movement::kReading);
   watch_growth<std::uint64_t>(storage_, sample.storage_bytes, policy_.least_storage,
                               Movement::kReading);
@@ -102,6 +103,23 @@ void StallWatch::watch_growth(Mark<Value>& mark, const std::optional<Value>& val
     moved(movement);
   } else if (now_ - mark.since >= policy_.span) {
     renew(mark, *value);
+  }
+}
+
+void StallWatch::watch_log(const TreeSample& sample) {
+  const std::uint64_t requests =
+      sample.own_requests > own_requests_ ? sample.own_requests - own_requests_ : 0;
+  own_requests_ = std::max(own_requests_, sample.own_requests);
+  const std::uint64_t excused = requests * policy_.log_of_request;
+  const std::uint64_t still_excused = std::exchange(log_excused_, excused);
+  if (!sample.log_bytes) return;
+  const std::uint64_t before = std::exchange(log_, *sample.log_bytes);
+  const std::uint64_t grown = log_ > before ? log_ - before : 0;
+  if (grown > still_excused + excused) {
+    log_excused_ = 0;
+    moved(Movement::kLog);
+  } else if (grown > still_excused) {
+    log_excused_ -= grown - still_excused;
   }
 }
 

@@ -20,6 +20,9 @@ struct TreeSample {
   std::optional<std::uint64_t> resident_bytes;  // of the host's memory
   std::optional<std::uint64_t> device_bytes;
   std::optional<std::uint64_t> log_bytes;
+  // Beginnings and ends of requests that we made ourselves to see whether it is ready: a server
+  // writes of each to its log.
+  std::uint64_t own_requests = 0;
 };
 
 // What shows that a load goes on (L8).
@@ -44,6 +47,10 @@ struct StallPolicy {
   std::uint64_t least_read = 64ULL << 10U;    // bytes by read calls within `span`
   std::uint64_t least_storage = 4ULL << 10U;  // bytes from storage within `span`
   std::uint64_t least_memory = 1ULL << 20U;   // bytes that memory grew or shrank within `span`
+  // What is written to the log within one or two samples of a beginning or an end of a request of
+  // our own, up to so many bytes for each: an access log, a traceback of a handler, a buffer of
+  // either that is flushed. It shows that the program answers us, not that its load goes on.
+  std::uint64_t log_of_request = 4ULL << 10U;
   // The most that one step between two samples counts for: what nobody watched is not seen to
   // stand still (the machine was suspended or frozen, or the sampler came late).
   Duration longest_step = std::chrono::seconds(5);
@@ -82,6 +89,7 @@ class StallWatch {
   template <typename Value>
   void watch_growth(Mark<Value>& mark, const std::optional<Value>& value, const Value& least,
                     Movement movement);
+  void watch_log(const TreeSample& sample);
   void watch_memory(Mark<std::uint64_t>& mark, const std::optional<std::uint64_t>& value,
                     Movement movement);
   template <typename Value>
@@ -101,7 +109,9 @@ class StallWatch {
   Mark<Duration> cpu_;
   Mark<std::uint64_t> resident_;
   Mark<std::uint64_t> device_;
-  Mark<std::uint64_t> log_;
+  std::uint64_t log_ = 0;
+  std::uint64_t own_requests_ = 0;
+  std::uint64_t log_excused_ = 0;  // bytes that may still come of the last sample's requests
 };
 
 }  // namespace berth::core

@@ -58,7 +58,7 @@ class Call : public std::enable_shared_from_this<Call> {
     request_.prepare_payload();
     parser_.body_limit(request.most_bytes);
     parser_.header_limit(kMaxHeaderBytes);
-    stream_.expires_after(request.deadline);
+    if (request.deadline > Duration::zero()) stream_.expires_after(request.deadline);
   }
 
   void start(const Endpoint& endpoint) {

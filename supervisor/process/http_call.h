@@ -23,11 +23,11 @@ struct HttpAddress {
 
 // One request of our own to a program; what it answers is not trusted.
 struct HttpRequest {
-  std::string path;    // "/v1/models"
-  std::string body{};  // JSON for a POST; empty: a GET
-  std::string key{};   // sent as "Authorization: Bearer KEY"; empty: none
-  Duration deadline = std::chrono::seconds(10);
-  std::size_t most_bytes = 1024UL * 1024UL;  // of the answer's body
+  std::string path;                              // "/v1/models"
+  std::string body{};                            // JSON for a POST; empty: a GET
+  std::string key{};                             // sent as "Authorization: Bearer KEY"; empty: none
+  Duration deadline = std::chrono::seconds(10);  // zero: none; its maker drops the timer in time
+  std::size_t most_bytes = 1024UL * 1024UL;      // of the answer's body
 };
 
 struct HttpAnswer {

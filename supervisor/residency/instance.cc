@@ -196,6 +196,10 @@ void Instance::on_progress(const rpc::WorkerProgress& progress) {
   }
 }
 
+void Instance::on_own_request() {
+  if (load_guard_) load_guard_->note_own_request();
+}
+
 void Instance::on_ready(const rpc::WorkerReady& ready) {
   if (machine_.state() != core::InstanceState::kLoading) return;
   ready_ = ready;

@@ -107,6 +107,7 @@ class Instance : public process::ChildObserver,
   void on_exit(core::ExitStatus status) override;
   // From the worker.
   void on_progress(const rpc::WorkerProgress& progress) override;
+  void on_own_request() override;
   void on_ready(const rpc::WorkerReady& ready) override;
   void on_load_failed(const rpc::WorkerLoadFailed& failed) override;
   void on_heartbeat(const rpc::WorkerHeartbeat& heartbeat) override;

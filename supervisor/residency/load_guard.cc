@@ -36,6 +36,7 @@ void LoadGuard::on_sample(const std::optional<core::TreeSample>& sample) {
   if (sample) {
     core::TreeSample whole = *sample;
     whole.progress = progress_;
+    whole.own_requests = own_requests_;
     watch_.feed(whole, clock_.now());
   }
   if (!watch_.stalled()) {

@@ -28,6 +28,8 @@ class LoadGuard {
 
   // The worker said something new of its load.
   void note_progress() { ++progress_; }
+  // A request of our own to the worker begins or ends, which it may log.
+  void note_own_request() { ++own_requests_; }
 
  private:
   void wait();
@@ -38,6 +40,7 @@ class LoadGuard {
   core::StallWatch watch_;
   const OnStall on_stall_;
   std::uint64_t progress_ = 0;
+  std::uint64_t own_requests_ = 0;
   Timer timer_;
   std::unique_ptr<TreeSampler> sampler_;
 };

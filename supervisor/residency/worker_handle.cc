@@ -42,6 +42,9 @@ void WorkerHandle::revoke() {
 void WorkerHandle::on_progress(const rpc::WorkerProgress& progress) {
   if (const auto instance = instance_.lock()) instance->on_progress(progress);
 }
+void WorkerHandle::on_own_request() {
+  if (const auto instance = instance_.lock()) instance->on_own_request();
+}
 void WorkerHandle::on_ready(const rpc::WorkerReady& ready) {
   if (const auto instance = instance_.lock()) instance->on_ready(ready);
 }

@@ -34,6 +34,7 @@ class WorkerHandle : public rpc::WorkerClient, private rpc::WorkerObserver {
   explicit WorkerHandle(std::weak_ptr<rpc::WorkerObserver> instance);
 
   void on_progress(const rpc::WorkerProgress& progress) override;
+  void on_own_request() override;
   void on_ready(const rpc::WorkerReady& ready) override;
   void on_load_failed(const rpc::WorkerLoadFailed& failed) override;
   void on_heartbeat(const rpc::WorkerHeartbeat& heartbeat) override;

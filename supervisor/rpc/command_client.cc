@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "supervisor/rpc/command_answers.h"
@@ -11,8 +12,13 @@ namespace {
 
 constexpr Duration kFirstPause = std::chrono::milliseconds(50);
 constexpr Duration kLongestPause = std::chrono::seconds(1);
-// The first token of a program may wait for kernels that are compiled.
-constexpr Duration kWorkDeadline = std::chrono::seconds(60);
+// A program that answers, and is not ready, is disturbed less and less: every tenth of the time
+// that this has gone on, at least so often.
+constexpr int kShareOfPause = 10;
+constexpr Duration kLongestPauseOfOneThatAnswers = std::chrono::seconds(5);
+// A stranger has to be seen so often in a row.
+constexpr int kLooksAtAStranger = 3;
+constexpr Duration kPauseBetweenLooks = std::chrono::milliseconds(300);
 constexpr Duration kAskDeadline = std::chrono::seconds(10);
 
 constexpr unsigned int kOk = 200;
@@ -56,62 +62,91 @@ class CommandClient::Prober {
   }
 
  private:
+  // Before each request, and after the proof.
   void look() {
-    pending_ = peer_->look([this](CommandListener listener) {
-      switch (listener.who) {
-        case CommandListener::Who::kNobody:
-          return try_later();
-        case CommandListener::Who::kOther:
-          // The port can never become the child's as long as it belongs to another.
-          pending_.reset();
-          return observer_.on_load_failed({"launch", std::move(listener.problem)});
-        case CommandListener::Who::kChild:
-          return ask();
-      }
-    });
+    pending_ = peer_->look([this](CommandListener listener) { on_look(std::move(listener)); });
+  }
+
+  void on_look(CommandListener listener) {
+    const bool proven = std::exchange(proven_, false);
+    switch (listener.who) {
+      case CommandListener::Who::kNobody:
+        strangers_ = 0;
+        return try_later();
+      case CommandListener::Who::kOther:
+        if (++strangers_ < kLooksAtAStranger) {
+          pending_ = clock_.sleep_for(kPauseBetweenLooks, [this] { look(); });
+          return;
+        }
+        // The port can never become the child's as long as it belongs to another.
+        pending_.reset();
+        return observer_.on_load_failed({"launch", std::move(listener.problem)});
+      case CommandListener::Who::kChild:
+        strangers_ = 0;
+        return proven ? be_ready() : ask();
+    }
   }
 
   void try_later() {
     pending_ = clock_.sleep_for(pause_, [this] { look(); });
-    pause_ = std::min(pause_ * 2, kLongestPause);
+    Duration longest = kLongestPause;
+    if (answers_since_) {
+      longest = std::clamp<Duration>((clock_.now() - *answers_since_) / kShareOfPause, longest,
+                                     kLongestPauseOfOneThatAnswers);
+    }
+    pause_ = std::min(pause_ * 2, longest);
+  }
+
+  void call(const CommandRequest& request, void (Prober::*then)(const Result<CommandAnswer>&)) {
+    pending_ = peer_->call(request, [this, then](const Result<CommandAnswer>& answer) {
+      observer_.on_own_request();
+      if (answer && !answers_since_) answers_since_ = clock_.now();
+      (this->*then)(answer);
+    });
+    observer_.on_own_request();
   }
 
   void ask() {
-    if (probe_.kind == ProbeKind::kPath) return work({probe_.path, {}, kWorkDeadline});
+    if (probe_.kind == ProbeKind::kPath) return work({probe_.path, {}, {}});
     if (asked_name_) return ask_for_work();
-    pending_ = peer_->call({"/v1/models", {}, kAskDeadline}, [this](Result<CommandAnswer> answer) {
-      if (!answer) return try_later();
-      asked_name_ = true;
-      served_.name = probe_.model;
-      if (answer->status == kOk) {
-        if (auto served = read_models(answer->body)) served_ = *std::move(served);
-      }
-      ask_for_work();
-    });
+    call({"/v1/models", {}, kAskDeadline}, &Prober::on_models);
+  }
+
+  void on_models(const Result<CommandAnswer>& answer) {
+    if (!answer) return try_later();
+    asked_name_ = true;
+    served_ = {probe_.model, 0};
+    if (answer->status == kOk) {
+      if (auto served = read_models(answer->body)) served_ = *std::move(served);
+    }
+    look();
   }
 
   void ask_for_work() {
     if (probe_.kind == ProbeKind::kEmbedding) {
-      work({"/v1/embeddings", embedding_request(served_.name), kWorkDeadline});
+      work({"/v1/embeddings", embedding_request(served_.name), {}});
     } else if (chat_) {
-      work({"/v1/chat/completions", chat_request(served_.name), kWorkDeadline});
+      work({"/v1/chat/completions", chat_request(served_.name), {}});
     } else {
-      work({"/v1/completions", completion_request(served_.name), kWorkDeadline});
+      work({"/v1/completions", completion_request(served_.name), {}});
     }
   }
 
-  void work(const CommandRequest& request) {
-    pending_ = peer_->call(request, [this](const Result<CommandAnswer>& answer) {
-      if (answer && answer->status == kOk && proves(answer->body)) return be_ready();
-      if (answer && probe_.kind == ProbeKind::kCompletion && lacks_endpoint(answer->status)) {
-        chat_ = !chat_;
-        // At once the first time; then both have refused, which may pass.
-        if (chat_) return ask_for_work();
-      }
-      // A program that was replaced below its address may call its model otherwise.
-      asked_name_ = false;
-      try_later();
-    });
+  void work(const CommandRequest& request) { call(request, &Prober::on_work); }
+
+  void on_work(const Result<CommandAnswer>& answer) {
+    if (answer && answer->status == kOk && proves(answer->body)) {
+      proven_ = true;
+      return look();
+    }
+    if (answer && probe_.kind == ProbeKind::kCompletion && lacks_endpoint(answer->status)) {
+      chat_ = !chat_;
+      // At once the first time; then both have refused, which may pass.
+      if (chat_) return look();
+    }
+    // A program that was replaced below its address may call its model otherwise.
+    asked_name_ = false;
+    try_later();
   }
 
   [[nodiscard]] bool proves(const std::string& body) const {
@@ -141,6 +176,9 @@ class CommandClient::Prober {
   const std::uint32_t sequences_;
   WorkerObserver& observer_;
   Duration pause_ = kFirstPause;
+  std::optional<SteadyTime> answers_since_;
+  int strangers_ = 0;  // looks in a row that saw one
+  bool proven_ = false;
   bool asked_name_ = false;
   bool chat_ = false;  // the program has no plain completions
   ServedModel served_;

@@ -29,8 +29,8 @@ struct CommandListener {
 
 struct CommandRequest {
   std::string path;
-  std::string body;  // JSON of a POST; empty: GET
-  Duration deadline{};
+  std::string body;     // JSON of a POST; empty: GET
+  Duration deadline{};  // zero: none, it ends with its timer
 };
 struct CommandAnswer {
   unsigned int status = 0;
@@ -55,8 +55,11 @@ class CommandPeer {
 
 // A program that speaks HTTP, in the place of a worker of our own. Asks it until it has done a real
 // piece of its work, then says that it is ready; what it says of itself is not trusted further than
-// that. Nothing is sent before the process that answers is known to be the child's. It never says
-// that the program is gone: its exit does.
+// that. The piece of work has no time of its own, as a first one may compile for minutes: whoever
+// watches the load says when it has waited enough (L7). Before each request, and once more after
+// the proof, it is looked who listens there: nothing is sent to another process and nothing is
+// believed of one (L27). One look sees several moments, so that only some in a row that see a
+// stranger fail the load. It never says that the program is gone: its exit does.
 //
 // Core strand only, but for generate(). `observer` outlives it; its callbacks come from timers and
 // answers, never from within the constructor.

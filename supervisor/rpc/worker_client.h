@@ -58,6 +58,9 @@ class WorkerObserver {
   virtual ~WorkerObserver() = default;
 
   virtual void on_progress(const WorkerProgress& progress) = 0;
+  // Before ready a request of our own to the worker begins or ends, of which it may write to its
+  // log. Only of workers that are asked so.
+  virtual void on_own_request() {}
   virtual void on_ready(const WorkerReady& ready) = 0;
   virtual void on_load_failed(const WorkerLoadFailed& failed) = 0;
   virtual void on_heartbeat(const WorkerHeartbeat& heartbeat) = 0;

@@ -106,7 +106,20 @@ class Command(unittest.TestCase):
         text = self.logged()
         self.assertIn("ModuleNotFoundError: No module named 'mlx_lm_models_of_nobody'", text)
         self.assertIn("During handling of the above exception, another exception occurred:", text)
-        self.assertTrue(text.endswith("ValueError: Model type x not supported.\n"), text)
+        # After the last line of the traceback there is nothing but the access log.
+        verdict = "ValueError: Model type x not supported.\n"
+        self.assertIn(verdict, text)
+        for line in text.split(verdict)[1].splitlines():
+            self.assertIn('"GET /health HTTP/1.1" 200', line)
+
+    def test_L28_refuses_and_logs_each_request(self) -> None:
+        port = self.start(sys.executable, str(HERE / "mlx_like.py"), "--port", "0", "--hangs",
+                          "--refuses")
+        self.assertEqual(self.request(port, "POST", "/v1/completions", "{}")[0], 503)
+        self.assertEqual(self.request(port, "GET", "/v1/models")[0], 200)
+        lines = self.logged().splitlines()
+        self.assertEqual(len(lines), 2, lines)
+        self.assertIn('"POST /v1/completions HTTP/1.1" 503', lines[0])
 
     def test_L28_a_traceback_that_is_survived(self) -> None:
         port = self.start(sys.executable, str(HERE / "mlx_like.py"), "--port", "0", "--survives")

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """A server that cannot load its model as mlx_lm could not: one traceback (a ValueError chained from
 a ModuleNotFoundError) from the thread that loads, while the thread that serves HTTP goes on
-answering /health. It completes nothing, and ends only when it is ended.
+answering /health. It completes nothing, and ends only when it is ended. It logs each request, as real
+servers do.
 
-    mlx_like.py --port N [--model-type TYPE] [--after SECONDS] [--survives]
+    mlx_like.py --port N [--model-type TYPE] [--after SECONDS] [--survives] [--hangs] [--refuses]
 
 --survives: the traceback is one that the server lives with (BrokenPipeError), and it then completes.
+--hangs: the loading thread stands still without a word. --refuses: as long as nothing is loaded a
+completion is answered with 503; otherwise it is held.
 """
 
 import argparse
@@ -33,6 +36,8 @@ class Server:
 
     def load(self) -> None:
         time.sleep(self.arguments.after)
+        if self.arguments.hangs:
+            return
         try:
             if self.arguments.survives:
                 raise BrokenPipeError(32, "Broken pipe")
@@ -50,9 +55,9 @@ def handler(server: Server):
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def answer(self, body: dict) -> None:
+        def answer(self, body: dict, status: int = 200) -> None:
             data = json.dumps(body).encode()
-            self.send_response(200)
+            self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
@@ -63,13 +68,13 @@ def handler(server: Server):
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            if server.arguments.refuses and not server.loaded.is_set():
+                self.answer({"error": {"message": "loading"}}, 503)
+                return
             server.loaded.wait()
             self.answer({"object": "text_completion", "model": "mlx",
                          "choices": [{"index": 0, "text": "yes", "finish_reason": "stop",
                                       "message": {"role": "assistant", "content": "yes"}}]})
-
-        def log_message(self, *_arguments) -> None:
-            pass  # a log that grows with each probe would be taken for life
 
     return Handler
 
@@ -79,7 +84,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--model-type", default="x")
     parser.add_argument("--after", type=float, default=0.0)
-    parser.add_argument("--survives", action="store_true")
+    for option in ("--survives", "--hangs", "--refuses"):
+        parser.add_argument(option, action="store_true")
     server = Server(parser.parse_args())
     listener = http.server.ThreadingHTTPServer(("127.0.0.1", server.arguments.port), handler(server))
     listener.daemon_threads = True

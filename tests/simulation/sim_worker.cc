@@ -196,6 +196,7 @@ void SimWorker::connect(rpc::WorkerObserver& observer) {
       break;
   }
   load_step();
+  if (script_.probed_every > Duration::zero()) be_probed();
 }
 
 void SimWorker::disconnect() {
@@ -223,6 +224,13 @@ void SimWorker::load_step() {
   } else if (script_.fate != Fate::kNeverReady) {
     finish_load();
   }
+}
+
+void SimWorker::be_probed() {
+  if (!alive_ || stream_ended_ || ready_) return;
+  tell([](rpc::WorkerObserver& observer) { observer.on_own_request(); });
+  print("127.0.0.1 - \"POST /v1/completions HTTP/1.1\" 503 Service Unavailable\n");
+  after(script_.probed_every, &SimWorker::be_probed);
 }
 
 void SimWorker::finish_load() {

@@ -77,6 +77,7 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
   void listen();
   void print(const std::string& text);
   void load_step();
+  void be_probed();
   void finish_load();
   void fate_strikes();
   void say_load_failed();

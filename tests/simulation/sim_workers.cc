@@ -88,6 +88,7 @@ class SimWorkers::Sampler : public residency::TreeSampler {
     if (!worker_->alive()) return std::nullopt;
     core::TreeSample sample;
     sample.cpu_time = Duration::zero();
+    sample.log_bytes = worker_->printed().size();
     if (worker_->script().computes) sample.cpu_time = clock_.now().time_since_epoch();
     return sample;
   }

@@ -44,6 +44,8 @@ struct WorkerScript {
   std::vector<std::string> log_tail = {"error loading model: unknown model architecture: 'zebra'"};
   // Whether its load is seen to compute; only its reports of progress show that it lives else.
   bool computes = true;
+  // While it loads it is asked whether it is ready so often, and writes a line of each to its log.
+  Duration probed_every = {};
   // Its work stands still from a generation's first token on, and its heart beats.
   bool wedges = false;
   bool log_never_read = false;  // the answer for its log's tail never comes

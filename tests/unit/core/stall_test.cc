@@ -107,6 +107,56 @@ TEST_F(StallTest, L8_ItsOwnProgressItsLogAndItsMemoryCount) {
         [](TreeSample& s) { s.device_bytes = s.device_bytes.value_or(0) + (2U << 20U); });
 }
 
+// A request of ours begins and ends within a sample, and the program writes of it.
+constexpr auto kAsked = [](TreeSample& s, std::uint64_t bytes) {
+  s.own_requests += 2;
+  s.log_bytes = s.log_bytes.value_or(0) + bytes;
+};
+
+TEST_F(StallTest, L8_AnAccessLogOfOurOwnRequestsIsNoMovement) {
+  pass(seconds(60), [](TreeSample& s) { kAsked(s, 90); });
+  EXPECT_TRUE(watch_.stalled());
+  EXPECT_EQ(watch_.reason(), "nothing moved for 1 min, since its start");
+  pass(seconds(60), [](TreeSample& s) { kAsked(s, 8192); });
+  EXPECT_TRUE(watch_.stalled());
+}
+
+TEST_F(StallTest, L8_WhatIsWrittenOfARequestMayComeASampleLater) {
+  int second = 0;
+  pass(seconds(60), [&](TreeSample& s) {
+    ++second;
+    if (second % 5 == 1) s.own_requests += 2;
+    if (second % 5 == 2) s.log_bytes = s.log_bytes.value_or(0) + 90;
+  });
+  EXPECT_TRUE(watch_.stalled());
+}
+
+TEST_F(StallTest, L8_MoreThanOurOwnRequestsLeaveInALogIsMovement) {
+  pass(seconds(100), [](TreeSample& s) { kAsked(s, 30'000); });
+  EXPECT_FALSE(watch_.stalled());
+  EXPECT_EQ(watch_.last_movement(), Movement::kLog);
+}
+
+TEST_F(StallTest, L8_ALogThatGrowsBetweenOurOwnRequestsIsMovement) {
+  // Also of a program that works on one request of ours for long.
+  int second = 0;
+  pass(seconds(300), [&](TreeSample& s) {
+    if (second++ % 50 == 0) s.own_requests += 1;
+    s.log_bytes = s.log_bytes.value_or(0) + 10;
+  });
+  EXPECT_FALSE(watch_.stalled());
+  EXPECT_EQ(watch_.last_movement(), Movement::kLog);
+}
+
+TEST_F(StallTest, L8_ALogThatIsCutIsNoMovement) {
+  sample_.log_bytes = 1U << 28U;
+  stand_still(seconds(1));
+  sample_.log_bytes = 1U << 20U;
+  stand_still(seconds(60));
+  EXPECT_TRUE(watch_.stalled());
+  EXPECT_EQ(watch_.last_movement(), Movement::kLog);
+}
+
 TEST_F(StallTest, L8_MemoryThatIsGivenBackMoves) {
   sample_.resident_bytes = 1ULL << 30U;
   stand_still(seconds(50));

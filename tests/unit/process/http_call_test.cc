@@ -149,6 +149,14 @@ TEST_F(HttpCallTest, L6_APeerThatNeverAnswersEndsAtTheDeadline) {
   EXPECT_EQ(answer.error().reason, Reason::kDeadline);
 }
 
+TEST_F(HttpCallTest, L7_ARequestMayBeWithoutADeadline) {
+  HttpRequest request{.path = "/"};
+  request.deadline = {};
+  const auto answer = call_with(request, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->body, "x");
+}
+
 TEST_F(HttpCallTest, ADroppedCallIsNotAnswered) {
   bool called = false;
   {

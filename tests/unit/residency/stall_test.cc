@@ -67,6 +67,24 @@ TEST_F(StallGuardTest, L8_ReportsOfProgressAloneAreMovement) {
   EXPECT_TRUE(client->lease);
 }
 
+TEST_F(StallGuardTest, L8_AnAccessLogOfOurOwnQuestionsIsNoMovement) {
+  script({.fate = sim::Fate::kNeverReady, .computes = false, .probed_every = seconds(1)});
+  const auto client = request(demo_);
+  run_until_answered(*client);
+  ASSERT_TRUE(client->error);
+  EXPECT_EQ(client->error->extras->failure->failure_class, "stalled");
+  EXPECT_GT(world_.workers.newest("demo")->printed().size(), 3000U);
+}
+
+TEST_F(StallGuardTest, L8_ALogThatGrowsByItselfIsMovement) {
+  sim::WorkerScript slow{.computes = false, .load = minutes(5), .progress_steps = 1};
+  for (int at = 50; at < 300; at += 50) slow.prints.push_back({seconds(at), "shard\n"});
+  script(slow);
+  const auto client = request(demo_, minutes(10));
+  run_until_answered(*client);
+  EXPECT_TRUE(client->lease);
+}
+
 TEST_F(StallGuardTest, L8_TheModelsOwnLoadStallCounts) {
   demo_->settings.load_stall = seconds(5);
   script({.fate = sim::Fate::kNeverReady, .computes = false});

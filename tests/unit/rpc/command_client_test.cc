@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "supervisor/rpc/command_answers.h"
@@ -24,6 +26,7 @@ using ::testing::SizeIs;
 
 struct Observer : WorkerObserver {
   void on_progress(const WorkerProgress& /*progress*/) override {}
+  void on_own_request() override { ++own_requests; }
   void on_ready(const WorkerReady& said) override { ready.push_back(said); }
   void on_load_failed(const WorkerLoadFailed& said) override { failed.push_back(said); }
   void on_heartbeat(const WorkerHeartbeat& /*heartbeat*/) override {}
@@ -31,11 +34,15 @@ struct Observer : WorkerObserver {
   std::vector<WorkerReady> ready;
   std::vector<WorkerLoadFailed> failed;
   bool disconnected = false;
+  int own_requests = 0;
 };
 
 // A program that answers what the test says.
 struct World {
   CommandListener listener{CommandListener::Who::kChild, ""};
+  std::deque<CommandListener> next_listeners;  // what the next looks see instead
+  bool looked = false;                         // since the last request
+  Duration answers_after = 1ms;
   std::function<Result<CommandAnswer>(const CommandRequest&)> answer;
   std::vector<std::string> paths;
   std::vector<std::string> bodies;
@@ -47,16 +54,27 @@ class Peer : public CommandPeer {
   Peer(Clock& clock, World& world) : clock_(clock), world_(world) {}
   Timer look(std::function<void(CommandListener)> done) override {
     world_.looks.push_back(clock_.now());
-    return clock_.sleep_for(1ms, [this, done = std::move(done)] { done(world_.listener); });
+    world_.looked = true;
+    return clock_.sleep_for(1ms, [this, done = std::move(done)] {
+      if (world_.next_listeners.empty()) return done(world_.listener);
+      const CommandListener next = world_.next_listeners.front();
+      world_.next_listeners.pop_front();
+      done(next);
+    });
   }
   Timer call(const CommandRequest& request,
              std::function<void(Result<CommandAnswer>)> done) override {
-    EXPECT_EQ(world_.listener.who, CommandListener::Who::kChild);
-    EXPECT_GT(request.deadline, Duration::zero());
+    EXPECT_TRUE(std::exchange(world_.looked, false)) << "each request needs a look of its own";
     world_.paths.push_back(request.path);
     world_.bodies.push_back(request.body);
-    return clock_.sleep_for(
-        1ms, [this, request, done = std::move(done)] { done(world_.answer(request)); });
+    if (request.deadline > Duration::zero() && request.deadline < world_.answers_after) {
+      return clock_.sleep_for(request.deadline, [done = std::move(done)] {
+        done(fail(Reason::kDeadline, "no answer"));
+      });
+    }
+    return clock_.sleep_for(world_.answers_after, [this, request, done = std::move(done)] {
+      done(world_.answer(request));
+    });
   }
 
  private:
@@ -136,7 +154,7 @@ TEST_F(CommandClientTest, L6_AConfiguredPathMustAnswer200) {
   clock_.advance(1min);
   EXPECT_THAT(observer_.ready, SizeIs(0));
   serve({{"/health", {200, ""}}});
-  clock_.advance(2s);
+  clock_.advance(6s);
   EXPECT_THAT(observer_.ready, SizeIs(1));
 }
 
@@ -159,7 +177,78 @@ TEST_F(CommandClientTest, L6_AsksAgainAtAPaceUntilItIsReady) {
   clock_.advance(10s);
   EXPECT_THAT(observer_.ready, SizeIs(0));
   serve({{"/v1/completions", {200, kChoice}}});
-  clock_.advance(2s);
+  clock_.advance(6s);
+  EXPECT_THAT(observer_.ready, SizeIs(1));
+}
+
+TEST_F(CommandClientTest, L7_AFirstRequestMayTakeAsLongAsTheLoadMay) {
+  serve({{"/v1/completions", {200, kChoice}}});
+  start(ProbeKind::kCompletion);
+  clock_.advance(2ms);
+  world_.answers_after = 29min;  // it compiles
+  ASSERT_TRUE(clock_.run_until([&] { return world_.paths.size() == 2; }, 20s));
+  clock_.advance(28min);
+  EXPECT_THAT(observer_.ready, SizeIs(0));
+  clock_.advance(2min);
+  EXPECT_THAT(observer_.ready, SizeIs(1));
+  EXPECT_THAT(world_.paths, ElementsAre("/v1/models", "/v1/completions"));
+}
+
+TEST_F(CommandClientTest, L8_EachRequestOfOurOwnIsTold) {
+  serve({{"/v1/completions", {200, kChoice}}});
+  start(ProbeKind::kCompletion);
+  clock_.advance(1s);
+  EXPECT_EQ(observer_.own_requests, 4) << "two that began and ended";
+}
+
+TEST_F(CommandClientTest, L8_AProgramThatIsNotReadyIsAskedLessAndLess) {
+  world_.answer = [](const CommandRequest&) { return CommandAnswer{503, "loading"}; };
+  start(ProbeKind::kCompletion);
+  clock_.advance(10s);
+  const std::size_t first = world_.paths.size();
+  EXPECT_GE(first, 20U);
+  clock_.advance(10min);
+  world_.paths.clear();
+  clock_.advance(60s);
+  EXPECT_LE(world_.paths.size(), 26U);
+  EXPECT_GE(world_.paths.size(), 22U);
+}
+
+CommandListener stranger() {
+  return {CommandListener::Who::kOther, "port 1234 is held by pid 12 (nginx)"};
+}
+
+TEST_F(CommandClientTest, L27_OneLookThatSeesAStrangerIsNoVerdict) {
+  serve({{"/v1/completions", {200, kChoice}}});
+  const CommandListener child{CommandListener::Who::kChild, ""};
+  const CommandListener nobody{CommandListener::Who::kNobody, ""};
+  world_.next_listeners = {stranger(), stranger(), nobody, stranger(), stranger(),
+                           child,      stranger(), child,  child};
+  start(ProbeKind::kCompletion);
+  clock_.advance(10s);
+  EXPECT_THAT(observer_.failed, SizeIs(0));
+  EXPECT_THAT(observer_.ready, SizeIs(1));
+}
+
+TEST_F(CommandClientTest, L27_AnAnswerThatAStrangerMayHaveGivenProvesNothing) {
+  serve({{"/v1/completions", {200, kChoice}}});
+  const CommandListener child{CommandListener::Who::kChild, ""};
+  world_.next_listeners = {child, child, stranger(), stranger(), stranger()};
+  start(ProbeKind::kCompletion);
+  clock_.advance(1min);
+  EXPECT_THAT(world_.paths, ElementsAre("/v1/models", "/v1/completions"));
+  EXPECT_THAT(observer_.ready, SizeIs(0));
+  ASSERT_THAT(observer_.failed, SizeIs(1));
+  EXPECT_EQ(observer_.failed[0].failure_class, "launch");
+}
+
+TEST_F(CommandClientTest, L27_TheProofIsAskedForAgainWhenNobodyListensAfterIt) {
+  serve({{"/v1/completions", {200, kChoice}}});
+  const CommandListener child{CommandListener::Who::kChild, ""};
+  world_.next_listeners = {child, child, {CommandListener::Who::kNobody, ""}};
+  start(ProbeKind::kCompletion);
+  clock_.advance(1min);
+  EXPECT_THAT(world_.paths, ElementsAre("/v1/models", "/v1/completions", "/v1/completions"));
   EXPECT_THAT(observer_.ready, SizeIs(1));
 }
 
