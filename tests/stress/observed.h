@@ -48,6 +48,7 @@ class Observed {
   std::vector<std::string> problems_;
   std::string result_;
   std::string text_;
+  bool reasoned_ = false;
   std::size_t ids_ = 0;
   std::uint32_t prefilled_ = 0;
   std::vector<v1::ToolCall> calls_;

@@ -48,8 +48,9 @@ class Writer {
   void object(Value value, int level);
   void key(const Value& key);
   void new_line(int level) {
-    if (style_.indent)
-      out_.append("\n").append(static_cast<std::size_t>(*style_.indent * level), ' ');
+    if (!style_.indent) return;
+    const auto depth = static_cast<std::size_t>(*style_.indent) * static_cast<std::size_t>(level);
+    out_.append("\n").append(depth, ' ');
   }
 
   const JsonStyle& style_;

@@ -31,9 +31,9 @@ std::string json_of(const Json& input, const char* name) {
 
 Result<std::string> render_file(const std::string& template_path, const std::string& input_path,
                                 bool adapt) {
-  const auto source = read_file(template_path);
+  auto source = read_file(template_path);
   if (!source) return source;
-  const auto text = read_file(input_path);
+  auto text = read_file(input_path);
   if (!text) return text;
   const auto input = parse_object(*text, "", "The input's members");
   if (!input) return fail(input.error());
