@@ -112,8 +112,10 @@ std::string way_out(const FailureRecord& record) {
       return "Another file or another version of the server lifts this by itself; " + retry + ".";
     case FailureClass::kResource:
     case FailureClass::kOom:
-      return "More free memory, a smaller window or fewer sequences lift this by itself; " + retry +
-             ".";
+      return "More free memory, a smaller window, fewer sequences or a restart of berthd lift this "
+             "by "
+             "itself; " +
+             retry + ".";
     case FailureClass::kLaunch:
       return "Correct the command and its settings, which lifts this by itself; " + retry + ".";
     case FailureClass::kCrash:
