@@ -39,6 +39,12 @@ bool handed_on(std::string_view variable) {
          configures_devices(variable);
 }
 
+// Of the XDG_… variables those of the Base Directory Specification are configuration; the others
+// say which session berthd was started from, or where that has its sockets.
+bool changes_with_logins(std::string_view name) {
+  return name.starts_with("XDG_") && !name.ends_with("_HOME") && !name.ends_with("_DIRS");
+}
+
 std::string value_of(const std::vector<std::string>& environment, std::string_view name,
                      std::string_view fallback) {
   for (const std::string& variable : environment) {
@@ -110,8 +116,21 @@ CommandTemplate command_template(const catalog::ModelSettings& settings,
   return open;
 }
 
+std::vector<std::string> hashed_environment(const catalog::ModelSettings& settings,
+                                            const CommandTemplate& open) {
+  std::vector<std::string> hashed;
+  for (const std::string& variable : open.environment) {
+    const std::string name(name_of(variable));
+    if (!changes_with_logins(name) || settings.environment.contains(name)) {
+      hashed.push_back(variable);
+    }
+  }
+  return hashed;
+}
+
 Result<CommandLaunch> prepare_command(const catalog::ModelSettings& settings,
-                                      const CommandTemplate& open, const std::string& socket) {
+                                      const CommandTemplate& open, const std::string& socket,
+                                      process::PortBook& ports) {
   CommandLaunch launch;
   Result<std::string> key = random_key();
   if (!key) return fail(std::move(key).error());
@@ -123,7 +142,7 @@ Result<CommandLaunch> prepare_command(const catalog::ModelSettings& settings,
     values.emplace(catalog::kSocketPlaceholder, socket);
   }
   if (names.contains(std::string(catalog::kPortPlaceholder))) {
-    Result<process::ReservedPort> port = process::reserve_port();
+    Result<process::ReservedPort> port = ports.reserve();
     if (!port) return fail(std::move(port).error());
     launch.port = *std::move(port);
     values.emplace(catalog::kPortPlaceholder, std::to_string(launch.port.port));

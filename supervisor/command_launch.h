@@ -27,6 +27,12 @@ struct CommandTemplate {
 CommandTemplate command_template(const catalog::ModelSettings& settings,
                                  const std::vector<std::string>& environment);
 
+// What of the template's environment makes one launch another (L19): all but what each login gives
+// anew (XDG_RUNTIME_DIR, XDG_SESSION_ID and whatever else of XDG_… names no base directory), unless
+// the model's own section sets it.
+std::vector<std::string> hashed_environment(const catalog::ModelSettings& settings,
+                                            const CommandTemplate& open);
+
 // Everything that a run needs before its program can be executed.
 struct CommandLaunch {
   std::string program;  // absolute
@@ -38,10 +44,11 @@ struct CommandLaunch {
   std::string socket;
 };
 
-// Chooses the port and the key, looks for the program and fills the placeholders in. `socket`: the
-// path for a Unix socket. Blocks on the file system: run it on the pool. Errors: kLoadFailed with
-// what is missing.
+// Chooses the port, of `ports`, and the key, looks for the program and fills the placeholders in.
+// `socket`: the path for a Unix socket. Blocks on the file system: run it on the pool. Errors:
+// kLoadFailed with what is missing.
 Result<CommandLaunch> prepare_command(const catalog::ModelSettings& settings,
-                                      const CommandTemplate& open, const std::string& socket);
+                                      const CommandTemplate& open, const std::string& socket,
+                                      process::PortBook& ports);
 
 }  // namespace berth

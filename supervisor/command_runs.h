@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "supervisor/process/http_call.h"
+#include "supervisor/process/port.h"
 #include "supervisor/rpc/command_client.h"
 
 namespace berth {
@@ -20,14 +22,20 @@ struct CommandRun {
   rpc::CommandProbe probe;
   std::uint32_t sequences = 1;
   pid_t pid = 0;  // root of its process tree; 0: not started yet
+  std::shared_ptr<const process::PortClaim> port_claim = {};  // until its load is over, at least
 };
 
 // What the launch of a command model leaves for the one who connects to it. The newest run of each
-// model, so it is bounded by the catalogue. Core strand only.
+// model, so it is bounded by the catalogue; its port is no other program's until the model runs
+// again. Core strand only, except for ports().
 class CommandRuns {
  public:
+  // Of all that run. Any thread.
+  process::PortBook& ports() { return ports_; }
+
   void put(const std::string& instance, CommandRun run) {
-    runs_[run.model] = {instance, std::move(run)};
+    const std::string model = run.model;  // before it is moved from
+    runs_[model] = {instance, std::move(run)};
   }
   void started(const std::string& model, const std::string& instance, pid_t pid) {
     const auto found = runs_.find(model);
@@ -46,6 +54,7 @@ class CommandRuns {
     std::string instance;
     CommandRun run;
   };
+  process::PortBook ports_;
   std::map<std::string, Entry> runs_;  // by model
 };
 

@@ -101,7 +101,7 @@ void LaunchPreparer::prepare_command_model(
                        header = std::move(header), socket, done = std::move(done)] {
     auto work = std::make_shared<Work>();
     work->open = open;
-    work->launch = prepare_command(model->settings, open, socket);
+    work->launch = prepare_command(model->settings, open, socket, parts_.commands.ports());
     if (work->launch) work->log = process::open_log(parts_.log, model->name, header);
     parts_.clock.post([this, model, instance = header.instance, done, work] {
       if (!work->launch) return done(fail(work->launch.error()));
@@ -115,7 +115,8 @@ void LaunchPreparer::prepare_command_model(
            .address = {launch.socket.empty() ? launch.port.port : std::uint16_t{0}, launch.socket},
            .key = launch.key,
            .probe = command_probe(*model),
-           .sequences = model->settings.sequences});
+           .sequences = model->settings.sequences,
+           .port_claim = std::move(launch.port.claim)});
       prepared.spec.program = std::move(launch.program);
       prepared.spec.argv = std::move(launch.argv);
       prepared.spec.environment = std::move(launch.environment);

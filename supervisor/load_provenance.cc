@@ -37,7 +37,8 @@ core::Provenance load_provenance(const catalog::Model& model,
   // Without what differs from run to run: the instance, its socket, its port and its key.
   if (settings.kind == catalog::Kind::kCommand) {
     const CommandTemplate open = command_template(settings, environment);
-    provenance.launch_hash = core::launch_hash(open.argv, open.environment, settings.chat_template);
+    provenance.launch_hash =
+        core::launch_hash(open.argv, hashed_environment(settings, open), settings.chat_template);
   } else {
     provenance.launch_hash =
         core::launch_hash(worker_arguments("berth-worker", model, Uuid(), "{socket}"),

@@ -201,6 +201,7 @@ bool holds(pid_t pid, Inode inode) {
 }
 
 std::vector<pid_t> tree_of(pid_t root) {
+  if (root <= 0) return {};  // none of whom we know; the kernel's own process is everybody's root
   constexpr std::size_t kMost = 4096;
   std::vector<pid_t> tree = {root};
   for (std::size_t i = 0; i < tree.size() && tree.size() < kMost; ++i) {
@@ -241,17 +242,55 @@ Listener judge(const std::vector<ListeningSocket>& sockets, pid_t root) {
 
 }  // namespace
 
-Result<ReservedPort> reserve_port() {
+class PortClaim {
+ public:
+  PortClaim(std::shared_ptr<PortBook::Claimed> claimed, std::uint16_t port)
+      : claimed_(std::move(claimed)), port_(port) {}
+  PortClaim(const PortClaim&) = delete;
+  PortClaim& operator=(const PortClaim&) = delete;
+  ~PortClaim() {
+    const std::lock_guard lock(claimed_->mutex);
+    claimed_->ports.erase(port_);
+  }
+
+  // Nothing where it is claimed already.
+  static std::shared_ptr<const PortClaim> make(const std::shared_ptr<PortBook::Claimed>& claimed,
+                                               std::uint16_t port) {
+    {
+      const std::lock_guard lock(claimed->mutex);
+      if (!claimed->ports.insert(port).second) return nullptr;
+    }
+    return std::make_shared<const PortClaim>(claimed, port);
+  }
+
+ private:
+  const std::shared_ptr<PortBook::Claimed> claimed_;
+  const std::uint16_t port_;
+};
+
+std::size_t PortBook::claimed() const {
+  const std::lock_guard lock(claimed_->mutex);
+  return claimed_->ports.size();
+}
+
+Result<ReservedPort> PortBook::reserve() {
   const std::vector<std::uint16_t> ports = ports_to_try();
   constexpr int kTries = 64;
-  for (int i = 0; i < kTries && !ports.empty(); ++i) {
-    if (auto reserved = bind_port(ports[random_number() % ports.size()])) {
-      return *std::move(reserved);
+  int problem = 0;
+  for (int i = 0; i < 2 * kTries; ++i) {
+    const bool any = i >= kTries || ports.empty();
+    auto reserved = bind_port(any ? std::uint16_t{0} : ports[random_number() % ports.size()]);
+    if (!reserved) {
+      problem = errno;
+      if (any) break;
+      continue;
     }
+    reserved->claim = PortClaim::make(claimed_, reserved->port);
+    if (reserved->claim) return *std::move(reserved);
   }
-  if (auto reserved = bind_port(0)) return *std::move(reserved);
-  return fail(Reason::kLoadFailed,
-              "No port of 127.0.0.1 is free for the program: " + errno_text(errno) + ".");
+  return fail(Reason::kLoadFailed, "No port of 127.0.0.1 is free for the program" +
+                                       (problem != 0 ? ": " + errno_text(problem) : std::string()) +
+                                       ".");
 }
 
 Listener listener_on_port(std::uint16_t port, pid_t root) {

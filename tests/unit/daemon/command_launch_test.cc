@@ -6,8 +6,10 @@
 
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "supervisor/command_runs.h"
 #include "tests/unit/process/temp_dir.h"
 
 namespace berth {
@@ -26,7 +28,9 @@ catalog::ModelSettings command(std::vector<std::string> argv) {
 }
 
 Result<CommandLaunch> prepare(const catalog::ModelSettings& settings) {
-  return prepare_command(settings, command_template(settings, {"PATH=/usr/bin:/bin"}), "/r/a.sock");
+  process::PortBook ports;
+  return prepare_command(settings, command_template(settings, {"PATH=/usr/bin:/bin"}), "/r/a.sock",
+                         ports);
 }
 
 TEST(CommandLaunch, L27_PortAndKeyAreFilledInForEachRun) {
@@ -64,6 +68,26 @@ TEST(CommandLaunch, L19_TheTemplateIsTheSameForEachRun) {
   EXPECT_THAT(open.environment, ElementsAre("PATH=/bin", "KEY={api_key}"));
 }
 
+TEST(CommandLaunch, L19_WhatALoginGivesAnewIsHandedOnAndNotHashed) {
+  auto settings = command({"sh", "{port}"});
+  settings.environment = {{"XDG_SEAT", "seat9"}};
+  const std::vector<std::string> own = {"PATH=/bin",
+                                        "XDG_SESSION_ID=7",
+                                        "XDG_RUNTIME_DIR=/run/user/1000",
+                                        "XDG_SEAT=seat0",
+                                        "XDG_CACHE_HOME=/c",
+                                        "XDG_DATA_DIRS=/d",
+                                        "DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/1000/bus",
+                                        "INVOCATION_ID=0123",
+                                        "JOURNAL_STREAM=8:1234"};
+  const CommandTemplate open = command_template(settings, own);
+  EXPECT_THAT(open.environment,
+              ElementsAre("PATH=/bin", "XDG_SESSION_ID=7", "XDG_RUNTIME_DIR=/run/user/1000",
+                          "XDG_CACHE_HOME=/c", "XDG_DATA_DIRS=/d", "XDG_SEAT=seat9"));
+  EXPECT_THAT(hashed_environment(settings, open),
+              ElementsAre("PATH=/bin", "XDG_CACHE_HOME=/c", "XDG_DATA_DIRS=/d", "XDG_SEAT=seat9"));
+}
+
 TEST(CommandLaunch, L27_TheEnvironmentIsThatOfASessionAndItsOwn) {
   auto settings = command({"sh", "{port}"});
   settings.environment = {{"HOME", "/own"}};
@@ -74,10 +98,27 @@ TEST(CommandLaunch, L27_TheEnvironmentIsThatOfASessionAndItsOwn) {
                                             "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/own"));
 }
 
+TEST(CommandRuns, L27_EachModelHasItsOwnRunAndProcess) {
+  CommandRuns runs;
+  for (const std::string name : {"a", "b"}) {
+    CommandRun run;
+    run.model = name;
+    runs.put("instance of " + name, std::move(run));
+  }
+  runs.started("a", "instance of a", 11);
+  runs.started("b", "an older one", 12);
+  ASSERT_TRUE(runs.find("instance of a"));
+  ASSERT_TRUE(runs.find("instance of b"));
+  EXPECT_EQ(runs.find("instance of a")->model, "a");
+  EXPECT_EQ(runs.find("instance of a")->pid, 11);
+  EXPECT_EQ(runs.find("instance of b")->pid, 0);
+}
+
 TEST(CommandLaunch, L27_WhatBerthdWasGivenIsNotFilledIn) {
   auto settings = command({"sh", "{port}"});
-  const auto launch =
-      prepare_command(settings, command_template(settings, {"PATH=/bin", "LANG={api_key}"}), "");
+  process::PortBook ports;
+  const auto launch = prepare_command(
+      settings, command_template(settings, {"PATH=/bin", "LANG={api_key}"}), "", ports);
   ASSERT_TRUE(launch) << launch.error().message;
   EXPECT_THAT(launch->environment, Contains("LANG={api_key}"));
 }

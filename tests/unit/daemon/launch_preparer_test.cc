@@ -34,6 +34,16 @@ class LaunchPreparerTest : public ::testing::Test {
     });
     return instance;
   }
+  // Of a command that has to listen on a port.
+  void prepare_command(const std::string& name) {
+    const auto model = sim::make_model(name);
+    model->settings.kind = catalog::Kind::kCommand;
+    model->settings.command = {"/bin/sh", "{port}"};
+    preparer_.prepare(model, world_.ids.next(), [](const Result<residency::PreparedLaunch>& got) {
+      ASSERT_TRUE(got) << got.error().message;
+    });
+    pool_and_settle();
+  }
   void write(std::string_view text) {
     ASSERT_EQ(::write(prepared_->spec.output.get(), text.data(), text.size()),
               static_cast<ssize_t>(text.size()));
@@ -63,7 +73,7 @@ class LaunchPreparerTest : public ::testing::Test {
        .events = world_.events,
        .run_blocking = [this](std::function<void()> work) { pool_.push_back(std::move(work)); },
        .worker_program = "/berth-worker",
-       .shim_program = "",
+       .shim_program = "/berth-shim",
        .environment = {},
        .run_dir = dir_.file("run"),
        .mark_owner = "test",
@@ -96,6 +106,14 @@ TEST_F(LaunchPreparerTest, L24_NorWhereTheNewerBeginsWhileTheLogIsRead) {
   pool_and_settle();
   ASSERT_TRUE(answer);
   EXPECT_THAT(*answer, IsEmpty());
+}
+
+TEST_F(LaunchPreparerTest, L27_APortIsKeptUntilTheModelRunsAgain) {
+  prepare_command("a");
+  prepare_command("b");
+  EXPECT_EQ(commands_.ports().claimed(), 2U) << "neither may have bound its port yet";
+  prepare_command("a");
+  EXPECT_EQ(commands_.ports().claimed(), 2U);
 }
 
 }  // namespace

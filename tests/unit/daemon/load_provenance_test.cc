@@ -57,6 +57,17 @@ TEST(LoadProvenance, L19_EverySettingThatALoadDependsOnMovesAField) {
   EXPECT_EQ(moved->field, Field::kLaunch);
 }
 
+TEST(LoadProvenance, L19_ANewLoginIsNoOtherLaunchOfACommand) {
+  catalog::Model model = some_model();
+  model.settings.kind = catalog::Kind::kCommand;
+  model.settings.command = {"serve", "--port", "{port}"};
+  const core::Provenance before = load_provenance(
+      model, {"LANG=C", "XDG_SESSION_ID=1", "INVOCATION_ID=a", "JOURNAL_STREAM=8:1"});
+  EXPECT_EQ(before, load_provenance(model, {"JOURNAL_STREAM=8:2", "XDG_SESSION_ID=2", "LANG=C",
+                                            "XDG_RUNTIME_DIR=/run/user/1000"}));
+  EXPECT_NE(before, load_provenance(model, {"LANG=de_DE.UTF-8"}));
+}
+
 TEST(LoadProvenance, L19_ACommandCountsWithItsPlaceholdersLeftOpen) {
   catalog::Model model = some_model();
   model.settings.kind = catalog::Kind::kCommand;

@@ -13,6 +13,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "supervisor/process/process_launcher.h"
 #include "tests/unit/process/loop.h"
@@ -64,7 +65,8 @@ class PortTest : public ::testing::Test {
   PortTest& operator=(const PortTest&) = delete;
 
   static std::uint16_t free_port() {
-    const auto reserved = reserve_port();
+    PortBook ports;
+    const auto reserved = ports.reserve();
     EXPECT_TRUE(reserved) << reserved.error().message;
     return reserved ? reserved->port : 0;
   }
@@ -76,10 +78,11 @@ class PortTest : public ::testing::Test {
 };
 
 TEST_F(PortTest, L27_PortsDifferAndAreKeptUntilGivenBack) {
+  PortBook book;
   std::set<std::uint16_t> ports;
   std::vector<ReservedPort> kept;
   for (int i = 0; i < 20; ++i) {
-    auto reserved = reserve_port();
+    auto reserved = book.reserve();
     ASSERT_TRUE(reserved) << reserved.error().message;
     EXPECT_GT(reserved->port, 1023);
     ports.insert(reserved->port);
@@ -92,6 +95,26 @@ TEST_F(PortTest, L27_PortsDifferAndAreKeptUntilGivenBack) {
   EXPECT_TRUE(listen_at("127.0.0.1", port));
 }
 
+TEST_F(PortTest, L27_APortIsNobodyElsesUntilItsClaimIsLetGo) {
+  PortBook book;
+  std::set<std::uint16_t> ports;
+  std::vector<std::shared_ptr<const PortClaim>> claims;
+  // So many that without the book some would be chosen twice.
+  constexpr std::size_t kMany = 1500;
+  for (std::size_t i = 0; i < kMany; ++i) {
+    auto reserved = book.reserve();
+    ASSERT_TRUE(reserved) << reserved.error().message;
+    reserved->socket.reset();  // its program begins, and binds it at some time
+    ports.insert(reserved->port);
+    claims.push_back(std::move(reserved->claim));
+  }
+  EXPECT_EQ(ports.size(), kMany);
+  EXPECT_EQ(book.claimed(), kMany);
+  claims.resize(1);
+  EXPECT_EQ(book.claimed(), 1U);
+  claims.clear();
+}
+
 TEST_F(PortTest, L27_TheChildOrOneOfItsDescendantsMustAnswer) {
   const std::uint16_t port = free_port();
   EXPECT_EQ(listener_on_port(port, child_->pid()).who, Answerer::kNobody);
@@ -100,6 +123,12 @@ TEST_F(PortTest, L27_TheChildOrOneOfItsDescendantsMustAnswer) {
   EXPECT_FALSE(listener_on_port(port, ::getpid()).everywhere);
   // We are not of the child's tree, but it is of its parent's.
   EXPECT_EQ(listener_on_port(port, ::getppid()).who, Answerer::kChild);
+}
+
+TEST_F(PortTest, L27_AProgramWithoutAProcessAnswersNothing) {
+  const std::uint16_t port = free_port();
+  const UniqueFd socket = listen_at("127.0.0.1", port);
+  EXPECT_EQ(listener_on_port(port, 0).who, Answerer::kOther);
 }
 
 TEST_F(PortTest, T27_AStrangerOnThePortIsNamed) {
