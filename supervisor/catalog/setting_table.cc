@@ -611,7 +611,9 @@ constexpr std::array kSettings = {
                 .used = true,
                 .store = into<&ModelSettings::wedge_after>,
                 .doc = "After how long without any progress a worker that has work is stopped; "
-                       "`auto` is 120s, and more where a step takes long."},
+                       "`auto` is 120s, and more where a step takes long; for commands it is "
+                       "never, and a duration is not used before requests are passed on to "
+                       "them."},
     SettingSpec{.section = Section::kModel,
                 .key = "fatal_exceptions",
                 .type = kTextList,

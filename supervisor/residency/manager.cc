@@ -48,6 +48,10 @@ core::InstancePolicy policy_of(const catalog::ModelSettings& settings, const Lim
   if (settings.kind == catalog::Kind::kCommand) policy.load_stall = std::chrono::seconds(180);
   if (settings.load_stall) policy.load_stall = *settings.load_stall;
   policy.wedge_after = settings.wedge_after;
+  // Nor has it a counter that could stand still: off, unless the operator knows better (L9).
+  if (settings.kind == catalog::Kind::kCommand && !settings.wedge_after) {
+    policy.wedge_after = Duration::zero();
+  }
   policy.ttl = settings.pin ? Duration::zero() : settings.ttl;
   policy.term_wait = limits.term_wait;
   policy.kill_wait = limits.kill_wait;

@@ -147,5 +147,27 @@ TEST_F(StallGuardTest, L9_TheModelsOwnWedgeAfterCounts) {
   EXPECT_LE(world_.clock.now() - begin, seconds(13));
 }
 
+TEST_F(StallGuardTest, L9_ACommandIsNeverWedgedUnlessThatIsConfigured) {
+  demo_->settings.kind = catalog::Kind::kCommand;
+  script({.wedges = true});
+  {
+    const auto client = served(demo_);
+    const auto sink = std::make_shared<TestSink>();
+    const auto call = client->lease.worker().generate({}, world_.clock.now() + minutes(60), sink);
+    world_.clock.advance(minutes(30));
+    EXPECT_EQ(sink->ends, 0);
+    EXPECT_EQ(state(), "busy");
+  }
+  world_.clock.advance(seconds(1));
+  residency_->unload("demo", true, [](const Result<UnloadOutcome>& /*outcome*/) {});
+  world_.clock.advance(seconds(5));
+  ASSERT_EQ(state(), "absent");
+  demo_->settings.wedge_after = seconds(10);
+  const auto client = served(demo_);
+  const auto sink = std::make_shared<TestSink>();
+  const auto call = client->lease.worker().generate({}, world_.clock.now() + minutes(60), sink);
+  EXPECT_TRUE(world_.clock.run_until([&] { return sink->ends > 0; }, minutes(1)));
+}
+
 }  // namespace
 }  // namespace berth::residency
