@@ -1,5 +1,6 @@
 #include "supervisor/command_launch.h"
 
+#include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/fd.h"
 #include "common/text.h"
 #include "supervisor/catalog/placeholders.h"
 #include "supervisor/worker_command.h"
@@ -78,6 +80,26 @@ Result<std::string> find_program(const std::string& name, const std::string& dir
     start = end + 1;
   }
   return fail(Reason::kLoadFailed, "no such program: " + shown + "; it is in no directory of PATH");
+}
+
+// Reads the beginnings of the program and of its interpreters ("#!"), as execve does, so that a
+// disk that has to wake up or a network that hangs is waited for here and not where it is executed.
+// What cannot be read is execve's business.
+void touch_program(std::string path) {
+  constexpr int kMostInterpreters = 4;  // more are ELOOP
+  for (int i = 0; i <= kMostInterpreters; ++i) {
+    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    if (!file) return;
+    std::array<char, 4096> part{};
+    const ssize_t got = ::pread(file.get(), part.data(), part.size(), 0);
+    if (got <= 0) return;
+    std::string_view line(part.data(), static_cast<std::size_t>(got));
+    if (!line.starts_with("#!")) return;
+    line = line.substr(2, line.find('\n') - 2);
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    path = line.substr(0, line.find_first_of(" \t"));
+    if (!path.starts_with('/')) return;
+  }
 }
 
 Result<std::string> random_key() {
@@ -165,6 +187,7 @@ Result<CommandLaunch> prepare_command(const catalog::ModelSettings& settings,
                                              value_of(launch.environment, "PATH", kDefaultPath));
   if (!program) return fail(std::move(program).error());
   launch.program = *std::move(program);
+  touch_program(launch.program);
   return launch;
 }
 

@@ -44,9 +44,10 @@ struct CommandLaunch {
   std::string socket;
 };
 
-// Chooses the port, of `ports`, and the key, looks for the program and fills the placeholders in.
-// `socket`: the path for a Unix socket. Blocks on the file system: run it on the pool. Errors:
-// kLoadFailed with what is missing.
+// Chooses the port, of `ports`, and the key, looks for the program, reads its beginning, so that
+// its start need not wait for a slow file system, and fills the placeholders in. `socket`: the path
+// for a Unix socket. Blocks on the file system: run it on the pool. Errors: kLoadFailed with what
+// is missing.
 Result<CommandLaunch> prepare_command(const catalog::ModelSettings& settings,
                                       const CommandTemplate& open, const std::string& socket,
                                       process::PortBook& ports);

@@ -2,13 +2,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/fd.h"
 #include "supervisor/command_runs.h"
 #include "tests/unit/process/temp_dir.h"
 
@@ -31,6 +35,20 @@ Result<CommandLaunch> prepare(const catalog::ModelSettings& settings) {
   process::PortBook ports;
   return prepare_command(settings, command_template(settings, {"PATH=/usr/bin:/bin"}), "/r/a.sock",
                          ports);
+}
+
+// The files that were read in the watched directory, in their order.
+std::vector<std::string> names_read(int inotify) {
+  std::vector<std::string> names;
+  alignas(inotify_event) std::array<char, 4096> part{};
+  const ssize_t got = ::read(inotify, part.data(), part.size());
+  for (ssize_t at = 0; at < got;) {
+    const auto* const event =
+        reinterpret_cast<const inotify_event*>(&part.at(static_cast<std::size_t>(at)));
+    names.emplace_back(event->name);
+    at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+  }
+  return names;
 }
 
 TEST(CommandLaunch, L27_PortAndKeyAreFilledInForEachRun) {
@@ -121,6 +139,30 @@ TEST(CommandLaunch, L27_WhatBerthdWasGivenIsNotFilledIn) {
       settings, command_template(settings, {"PATH=/bin", "LANG={api_key}"}), "", ports);
   ASSERT_TRUE(launch) << launch.error().message;
   EXPECT_THAT(launch->environment, Contains("LANG={api_key}"));
+}
+
+// Starting it then waits for no disk.
+TEST(CommandLaunch, L27_TheProgramAndItsInterpretersAreReadBeforeItIsStarted) {
+  const TempDir dir;
+  std::ofstream(dir.file("runtime")) << "\177ELF";
+  std::ofstream(dir.file("wrapper")) << "#! " << dir.file("runtime") << " -x\n";
+  std::ofstream(dir.file("serve")) << "#!" << dir.file("wrapper");
+  for (const char* const name : {"runtime", "wrapper", "serve"}) {
+    ASSERT_EQ(::chmod(dir.file(name).c_str(), S_IRWXU), 0);
+  }
+  const UniqueFd reads(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  ASSERT_GE(::inotify_add_watch(reads.get(), dir.path().c_str(), IN_ACCESS), 0);
+  const auto launch = prepare(command({dir.file("serve"), "{port}"}));
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(names_read(reads.get()), (std::vector<std::string>{"serve", "wrapper", "runtime"}));
+
+  // One that is its own interpreter, or has none, ends.
+  std::ofstream(dir.file("serve")) << "#!" << dir.file("serve") << "\n";
+  EXPECT_TRUE(prepare(command({dir.file("serve"), "{port}"})));
+  for (const char* const text : {"#!", "#!   \n", "#! sh\n", "", "\n"}) {
+    std::ofstream(dir.file("serve")) << text;
+    EXPECT_TRUE(prepare(command({dir.file("serve"), "{port}"}))) << text;
+  }
 }
 
 TEST(CommandLaunch, L27_AMissingProgramIsNamed) {
