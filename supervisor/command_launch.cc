@@ -133,7 +133,8 @@ CommandTemplate command_template(const catalog::ModelSettings& settings,
   }
   if (!has_path) open.environment.push_back("PATH=" + std::string(kDefaultPath));
   for (const auto& [name, value] : settings.environment) {
-    open.environment.push_back(name + "=" + value);
+    std::string variable = name;
+    open.environment.push_back(variable.append("=").append(value));
   }
   return open;
 }

@@ -477,8 +477,10 @@ class Reader {
     const auto unknown = [](std::string_view text) -> std::optional<std::string> {
       for (const std::string& name : placeholders_of(text)) {
         if (is_known_placeholder(name)) continue;
-        return "`{" + name + "}` is not known; `{port}`, `{socket}` and `{api_key}` are filled " +
-               "in, and `{{" + name + "}}` stands for the text itself";
+        std::string unknown_name = "`{";
+        unknown_name.append(name).append("}` is not known; `{port}`, `{socket}` and `{api_key}` ");
+        unknown_name.append("are filled in, and `{{").append(name);
+        return unknown_name.append("}}` stands for the text itself");
       }
       if (text.find('\0') != std::string_view::npos) return "holds a character of the value 0";
       return std::nullopt;

@@ -118,8 +118,8 @@ std::vector<core::FailureMemory> memory_at(const json::object& object, std::stri
   return memory;
 }
 
-// The form of each field is the ledger's (core::to_texts), which alone reads and writes it; here are
-// only their names.
+// The form of each field is the ledger's (core::to_texts), which alone reads and writes it; here
+// are only their names.
 json::object provenance_value(const core::Provenance& provenance) {
   const core::ProvenanceTexts texts = core::to_texts(provenance);
   json::object object;

@@ -32,7 +32,7 @@ void put_condition(core::ProvenanceField field, std::string value, v1::FailureRe
 }
 
 std::string describe(const core::FileIdentity& file, rpc::Audience audience) {
-  const std::string path =
+  std::string path =
       audience == rpc::Audience::kAdmin ? printable_line(file.path, kMostPathBytes) : "";
   // Of a split model only the first file carries size and time.
   if (file.size == 0 && file.modified_ns == 0) return path;

@@ -151,7 +151,7 @@ grpc::ServerUnaryReactor* start_explain(grpc::CallbackServerContext& context, Se
     const std::string model = known ? *known : name;
     // One more than is told: the one that stands may be among them.
     call.state.store.failures(model, kPastFailures + 1,
-                              [call, model, known, &response](Result<Records> kept) {
+                              [call, model, known, &response](const Result<Records>& kept) {
                                 explain(call, model, known, kept, response);
                               });
   });

@@ -45,9 +45,9 @@ WorkerProcess::WorkerProcess(Setup setup) : setup_(std::move(setup)) {
 
   auto input = make_pipe();
   auto notify = make_pipe();
-  std::vector<std::string> arguments = {worker_program(), "--model",       setup_.model,
-                                        "--socket",   setup_.socket,   "--notify-fd",
-                                        "3",          "--parent-stdin"};
+  std::vector<std::string> arguments = {
+      worker_program(), "--model",     setup_.model, "--socket",
+      setup_.socket,    "--notify-fd", "3",          "--parent-stdin"};
   arguments.insert(arguments.end(), setup_.arguments.begin(), setup_.arguments.end());
   // One thread needs nobody to wait for: a test must not depend on how busy the machine is.
   if (std::find(arguments.begin(), arguments.end(), "--threads") == arguments.end()) {
