@@ -25,6 +25,11 @@ void add_exit(const std::optional<core::ExitStatus>& exit, FailureEvidence& evid
   }
 }
 
+// A reason is what a program wrote, with a full stop or without.
+void end_sentence(std::string& text) {
+  if (!text.ends_with('.')) text += '.';
+}
+
 FailureEvidence evidence_of(const InstanceFacts& facts) {
   FailureEvidence evidence;
   evidence.id = facts.instance_id;
@@ -60,7 +65,7 @@ Error load_failed_error(const core::LoadFailure& failure, const InstanceFacts& f
     message += ": its worker ended before the model was ready; `berth logs " + facts.model +
                "` shows what it wrote";
   }
-  message += '.';
+  end_sentence(message);
   ErrorExtras extras;
   extras.failure = std::move(evidence);
   return {Reason::kLoadFailed, std::move(message), std::move(extras)};
@@ -77,8 +82,9 @@ Error standing_failure_error(const core::FailureRecord& record) {
   evidence.command = record.command;
   add_exit(record.exit, evidence);
   std::string message = record.model + " could not be loaded at " + format_utc(record.ended) +
-                        " and is not tried again: " + evidence.reason + ". " +
-                        core::way_out(record) + " `berth why " + record.model + "` tells more.";
+                        " and is not tried again: " + evidence.reason;
+  end_sentence(message);
+  message += " " + core::way_out(record) + " `berth why " + record.model + "` tells more.";
   ErrorExtras extras;
   extras.failure = std::move(evidence);
   return {Reason::kLoadFailed, std::move(message), std::move(extras)};

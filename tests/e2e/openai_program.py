@@ -85,7 +85,7 @@ def load() -> None:
 
 def main() -> None:
     if OPTIONS.family:
-        family = subprocess.Popen(["sh", "-c", "trap '' TERM HUP; sleep 3600 & wait"],
+        family = subprocess.Popen(["sh", "-c", "trap '' TERM HUP; sleep 600 & wait"],
                                   start_new_session=True)
         print("family", family.pid, flush=True)
     if OPTIONS.fails:

@@ -9,6 +9,7 @@
 #include "common/result.h"
 #include "supervisor/core/failure.h"
 #include "supervisor/core/instance_state.h"
+#include "supervisor/core/ledger/failure_record.h"
 
 namespace berth::residency {
 namespace {
@@ -30,6 +31,18 @@ TEST(Evidence, L18_AReasonHasAtMost512BytesAndNoPath) {
       launch_failure(Error(Reason::kLoadFailed, "open /home/eva/x: " + std::string(1000, 'x')));
   EXPECT_LE(failure.reason.size(), 512U);
   EXPECT_EQ(failure.reason.find("eva"), std::string::npos);
+}
+
+TEST(Evidence, L22_AReasonThatIsASentenceEndsOnce) {
+  core::FailureRecord record;
+  record.model = "demo";
+  record.failure_class = core::FailureClass::kPermanent;
+  for (const char* const reason : {"Model type zebra not supported.", "bad magic"}) {
+    record.reason = reason;
+    const std::string message = standing_failure_error(record).message;
+    EXPECT_EQ(message.find(".."), std::string::npos) << message;
+    EXPECT_NE(message.find(". Another file"), std::string::npos) << message;
+  }
 }
 
 TEST(Evidence, AStopIsExplainedByWhoOrderedIt) {
