@@ -86,6 +86,16 @@ BERTH_CHILD_CODE void write_oom_score(int value) {
   ::syscall(SYS_close, file);
 }
 
+// Where the kernel did not start this process in its cgroup. Before the program runs, so that all
+// of that is in it.
+BERTH_CHILD_CODE void enter_cgroup(int cgroup_fd) {
+  const long file = ::syscall(SYS_openat, cgroup_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  const char self = '0';
+  ::syscall(SYS_write, file, &self, 1);
+  ::syscall(SYS_close, file);
+}
+
 BERTH_CHILD_CODE bool close_on_exec_from(int first) {
   if (::syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) == 0) return true;
   // An old kernel, or a seccomp filter of a container.
@@ -104,7 +114,8 @@ BERTH_CHILD_CODE bool put_in_place(int fd, int place) {
   return ::syscall(SYS_dup3, fd, place, 0) >= 0;
 }
 
-[[noreturn]] BERTH_CHILD_CODE void run_child(const ChildPlan& plan, pid_t parent, int report_fd) {
+[[noreturn]] BERTH_CHILD_CODE void run_child(const ChildPlan& plan, pid_t parent, bool in_cgroup,
+                                             int report_fd) {
   const auto check = [report_fd](bool done, Step step)
       __attribute__((no_sanitize("address", "thread", "undefined"))) {
     if (!done) give_up(report_fd, step, errno);
@@ -116,6 +127,7 @@ BERTH_CHILD_CODE bool put_in_place(int fd, int place) {
   check(::syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, Step::kNoNewPrivileges);
   const rlimit no_core{0, 0};
   check(::syscall(SYS_prlimit64, 0, RLIMIT_CORE, &no_core, nullptr) == 0, Step::kCoreLimit);
+  if (plan.cgroup_fd >= 0 && !in_cgroup) enter_cgroup(plan.cgroup_fd);
   write_oom_score(plan.oom_score_adj);
   if (plan.nice != 0) ::syscall(SYS_setpriority, PRIO_PROCESS, 0, plan.nice);
 
@@ -141,12 +153,21 @@ BERTH_CHILD_CODE bool put_in_place(int fd, int place) {
 
 // As fork(), but without its handlers: those of gRPC and of the C library would run in a child
 // that has only this thread. All signals must be blocked.
-BERTH_CHILD_CODE long fork_with_pidfd(bool use_clone3, int& pidfd) {
-  if (use_clone3) {
+BERTH_CHILD_CODE long fork_with_pidfd(const ChildPlan& plan, int& pidfd, bool& in_cgroup) {
+  in_cgroup = plan.use_clone3 && plan.cgroup_fd >= 0;
+  if (plan.use_clone3) {
     clone_args arguments{};
     arguments.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND;
     arguments.pidfd = reinterpret_cast<std::uintptr_t>(&pidfd);
     arguments.exit_signal = SIGCHLD;
+    if (in_cgroup) {
+      clone_args into = arguments;
+      into.flags |= CLONE_INTO_CGROUP;
+      into.cgroup = static_cast<unsigned int>(plan.cgroup_fd);
+      const long pid = ::syscall(SYS_clone3, &into, sizeof into);
+      if (pid >= 0) return pid;
+      in_cgroup = false;
+    }
     const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
     if (pid >= 0) return pid;
     // Not there (old kernel), not known in full, or refused by a seccomp filter.
@@ -202,13 +223,14 @@ Result<StartedChild> start_child(const ChildPlan& plan, std::chrono::millisecond
   KernelSignals before = 0;
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &kAllSignals, &before, sizeof before);
   int pidfd = -1;
-  const long pid = fork_with_pidfd(plan.use_clone3, pidfd);
-  if (pid == 0) run_child(plan, parent, report_child.get());
+  bool in_cgroup = false;
+  const long pid = fork_with_pidfd(plan, pidfd, in_cgroup);
+  if (pid == 0) run_child(plan, parent, in_cgroup, report_child.get());
   const int fork_error = errno;
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
   if (pid < 0) return fail(launch_error("clone", fork_error));
 
-  StartedChild child{static_cast<pid_t>(pid), UniqueFd(pidfd)};
+  StartedChild child{static_cast<pid_t>(pid), UniqueFd(pidfd), in_cgroup};
   report_child.reset();
   const Waited waited = wait_for_exec(report_read.get(), exec_wait);
   if (waited.executed) return child;

@@ -21,18 +21,20 @@ struct ChildPlan {
   int notify_fd = -1;  // becomes 3
   int oom_score_adj = 0;
   int nice = 0;
+  int cgroup_fd = -1;      // the directory of the cgroup that it starts in; best effort
   bool use_clone3 = true;  // false: as on a machine that refuses clone3 (old seccomp filters)
 };
 
 struct StartedChild {
   pid_t pid = -1;
   UniqueFd pidfd;
+  bool in_cgroup = false;  // born there; one that was not may have entered it by itself
 };
 
 // The one function of berth that forks. The child is the leader of a process group of its own, is
 // killed when the calling thread ends, cannot gain privileges, dumps no core, has no fds but 0 to
 // 3, no blocked signals and no signal handlers. oom_score_adj and nice are best effort, as to lower
-// them needs privileges.
+// them needs privileges, and so is the cgroup.
 //
 // Returns when the program runs, at most `exec_wait` later. Errors: those of launch_error(), with
 // the step and what it worked on ("execve /x/y: No such file or directory"); then no process is

@@ -31,6 +31,9 @@ struct LaunchSpec {
   UniqueFd reservation;
   // Told the child's pid within launch(), once the program runs. May be empty.
   std::function<void(pid_t pid)> started;
+  // The instance's id: the name of the cgroup that the process and all its descendants are in,
+  // where there are such. Empty: none of its own.
+  std::string cgroup;
   int oom_score_adj = 0;  // -1000 to 1000
   int nice = 0;
 };
@@ -45,7 +48,8 @@ class ChildObserver {
 
   // The child wrote a whole line to its notify pipe (fd 3): "listening". At most 256 bytes.
   virtual void on_notify(std::string_view line) = 0;
-  // The process is gone and reaped. Once, and last.
+  // The process is gone and reaped, and where it had a cgroup nothing in that lives. Once, and
+  // last.
   virtual void on_exit(core::ExitStatus status) = 0;
 };
 
@@ -65,8 +69,8 @@ class ChildProcess {
   [[nodiscard]] virtual std::uint64_t start_ticks() const = 0;
 
   // Sends a signal to the whole process group. Nothing happens once the process is reaped. Below a
-  // shim SIGKILL goes to every descendant, whatever its group, and the process ends after them,
-  // however long that takes; a shim that was stopped is continued.
+  // shim, and in a cgroup, SIGKILL goes to every descendant, whatever its group, and on_exit()
+  // comes after them, however long that takes; a shim that was stopped is continued.
   virtual void signal_group(int signal) = 0;
   // Ends the child's stdin.
   virtual void close_stdin() = 0;

@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -22,12 +24,19 @@
 #include "supervisor/process/launch_error.h"
 #include "supervisor/process/proc.h"
 #include "supervisor/process/shim/report.h"
+#include "supervisor/process/worker_cgroup.h"
 
 namespace berth::process {
 namespace {
 
 using boost::asio::posix::stream_descriptor;
 using Living = std::shared_ptr<std::unordered_set<pid_t>>;
+using OomKilled = std::shared_ptr<std::deque<pid_t>>;
+
+constexpr std::size_t kMostOomKilled = 64;
+// Between two looks whether a cgroup is empty: doubles from the first to the last.
+constexpr std::chrono::milliseconds kFirstLook{1};
+constexpr std::chrono::milliseconds kLastLook{100};
 
 // Cuts what a child writes to its notify pipe into lines. The child is not trusted: a line that is
 // too long is dropped, and after kMostLines nothing more is heard.
@@ -78,16 +87,21 @@ class Watch : public std::enable_shared_from_this<Watch> {
     UniqueFd stdin_write;
     UniqueFd notify_read;
     bool below_shim = false;
+    std::unique_ptr<WorkerCgroup> cgroup;  // may be null
   };
 
-  Watch(boost::asio::io_context& io, Parts parts, ChildObserver& observer, Living living)
+  Watch(boost::asio::io_context& io, Parts parts, ChildObserver& observer, Living living,
+        OomKilled oom_killed)
       : pid_(parts.child.pid),
         pidfd_(io, parts.child.pidfd.release()),
         notify_(io, parts.notify_read.release()),
         stdin_(std::move(parts.stdin_write)),
         below_shim_(parts.below_shim),
+        cgroup_(std::move(parts.cgroup)),
+        look_(io),
         observer_(&observer),
-        living_(std::move(living)) {
+        living_(std::move(living)),
+        oom_killed_(std::move(oom_killed)) {
     living_->insert(pid_);
   }
 
@@ -100,10 +114,9 @@ class Watch : public std::enable_shared_from_this<Watch> {
   void close_stdin() { stdin_.reset(); }
   void signal_group(int signal) {
     // Until it is reaped the number belongs to this process, even when it has ended.
-    if (reaped_) return;
-    if (signal == SIGKILL && below_shim_) return kill_by_shim();
-    ::kill(-pid_, signal);
-    if (below_shim_) wake_shim();
+    if (!reaped_) signal_unreaped(signal);
+    // Also what left the group, was stopped, or is being forked.
+    if (signal == SIGKILL && cgroup_) static_cast<void>(cgroup_->kill());
   }
   void abandon() {
     observer_ = nullptr;
@@ -111,9 +124,15 @@ class Watch : public std::enable_shared_from_this<Watch> {
   }
 
  private:
+  void signal_unreaped(int signal) {
+    if (signal == SIGKILL && below_shim_) return kill_by_shim();
+    ::kill(-pid_, signal);
+    if (below_shim_) wake_shim();
+  }
+
   // The shim knows all descendants and ends after them, so that its exit proves that all are gone.
-  // It is never killed itself, however long they take: they would lose the only process that holds
-  // them together.
+  // It is never killed alone, however long they take: they would lose the only process that holds
+  // them together. With its cgroup it may be, as that holds them, too.
   void kill_by_shim() {
     close_stdin();
     wake_shim();
@@ -182,6 +201,26 @@ class Watch : public std::enable_shared_from_this<Watch> {
       if (!read_notify()) break;
     }
     if (notify_.is_open()) notify_.close(ignored);
+    settle(status, kFirstLook);
+  }
+
+  // Waits until nothing in the cgroup lives. Without an end: as long as something does, its memory
+  // is not free (L2), and whoever stops it has bounds of its own.
+  void settle(core::ExitStatus status, std::chrono::milliseconds next_look) {
+    if (cgroup_ && cgroup_->populated()) {
+      static_cast<void>(cgroup_->kill());
+      look_.expires_after(next_look);
+      look_.async_wait(
+          [self = shared_from_this(), status, next_look](const boost::system::error_code& error) {
+            if (!error) self->settle(status, std::min(2 * next_look, kLastLook));
+          });
+      return;
+    }
+    if (cgroup_ && cgroup_->oom_kills().value_or(0) > 0) {
+      if (oom_killed_->size() == kMostOomKilled) oom_killed_->pop_front();
+      oom_killed_->push_back(pid_);
+    }
+    cgroup_.reset();
     if (ChildObserver* observer = std::exchange(observer_, nullptr)) observer->on_exit(status);
   }
 
@@ -190,8 +229,11 @@ class Watch : public std::enable_shared_from_this<Watch> {
   stream_descriptor notify_;
   UniqueFd stdin_;
   const bool below_shim_;
+  std::unique_ptr<WorkerCgroup> cgroup_;  // null: it has none, or that is gone
+  boost::asio::steady_timer look_;
   ChildObserver* observer_;  // null once told, or abandoned
   Living living_;
+  OomKilled oom_killed_;
   NotifyLines lines_;
   bool reaped_ = false;
 };
@@ -275,7 +317,27 @@ Status await_shim(int notify_fd, const std::string& program, std::chrono::millis
 }  // namespace
 
 RealLauncher::RealLauncher(boost::asio::io_context& io, LauncherOptions options)
-    : io_(io), options_(options), living_(std::make_shared<std::unordered_set<pid_t>>()) {}
+    : io_(io),
+      options_(std::move(options)),
+      living_(std::make_shared<std::unordered_set<pid_t>>()),
+      oom_killed_(std::make_shared<std::deque<pid_t>>()) {}
+
+bool RealLauncher::counted_oom_kill(pid_t pid) const {
+  return std::ranges::find(*oom_killed_, pid) != oom_killed_->end();
+}
+
+std::unique_ptr<WorkerCgroup> RealLauncher::make_cgroup(const std::string& name) {
+  if (options_.cgroups == nullptr || name.empty()) return nullptr;
+  auto made = options_.cgroups->make(name);
+  if (made) return *std::move(made);
+  tell_cgroup_problem(made.error().message);
+  return nullptr;
+}
+
+void RealLauncher::tell_cgroup_problem(const std::string& problem) {
+  if (std::exchange(cgroup_problem_told_, true) || !options_.on_cgroup_problem) return;
+  options_.on_cgroup_problem(problem);
+}
 
 Result<std::unique_ptr<ChildProcess>> RealLauncher::launch(LaunchSpec spec,
                                                            ChildObserver& observer) {
@@ -322,6 +384,8 @@ Result<std::unique_ptr<ChildProcess>> RealLauncher::launch(LaunchSpec spec,
   plan.oom_score_adj = spec.oom_score_adj;
   plan.nice = spec.nice;
   plan.use_clone3 = options_.use_clone3;
+  std::unique_ptr<WorkerCgroup> cgroup = make_cgroup(spec.cgroup);
+  if (cgroup) plan.cgroup_fd = cgroup->fd();
   spec.reservation.reset();
   auto child = start_child(plan, options_.exec_wait);
   if (!child) return fail(std::move(child).error());
@@ -336,13 +400,19 @@ Result<std::unique_ptr<ChildProcess>> RealLauncher::launch(LaunchSpec spec,
       return fail(std::move(runs).error());
     }
   }
+  // The number is another process's now.
+  std::erase(*oom_killed_, child->pid);
+  if (cgroup && !child->in_cgroup && !cgroup->populated()) {
+    tell_cgroup_problem("a worker could not be started in its own");
+  }
   if (spec.started) spec.started(child->pid);
 
   const auto stat = read_stat(child->pid);
-  auto watch = std::make_shared<Watch>(io_,
-                                       Watch::Parts{std::move(*child), std::move(stdin_pipe->write),
-                                                    std::move(notify_pipe->read), below_shim},
-                                       observer, living_);
+  auto watch = std::make_shared<Watch>(
+      io_,
+      Watch::Parts{std::move(*child), std::move(stdin_pipe->write), std::move(notify_pipe->read),
+                   below_shim, std::move(cgroup)},
+      observer, living_, oom_killed_);
   watch->start();
   return std::make_unique<RealChild>(std::move(watch), stat ? stat->start_ticks : 0);
 }

@@ -3,7 +3,10 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <deque>
+#include <functional>
 #include <memory>
+#include <string>
 #include <unordered_set>
 
 #include "supervisor/process/launcher.h"
@@ -14,11 +17,19 @@ class io_context;
 
 namespace berth::process {
 
+class WorkerCgroup;
+class WorkerCgroups;
+
 struct LauncherOptions {
   // launch() blocks until the program is executed: a millisecond or two, unless the file system
   // hangs.
   std::chrono::milliseconds exec_wait{5000};
   bool use_clone3 = true;  // false: as on a machine that refuses it
+  // Where each process with a LaunchSpec::cgroup gets its own. Null: nowhere. Outlives the
+  // launcher.
+  WorkerCgroups* cgroups = nullptr;
+  // Told, once in all, why a process has no cgroup though it should. From within launch().
+  std::function<void(const std::string& problem)> on_cgroup_problem{};
 };
 
 // Starts real processes and watches them by their pidfds. Main thread only, which is also the one
@@ -26,7 +37,9 @@ struct LauncherOptions {
 // ChildProcess may outlive it, but not `io`.
 //
 // When a process ends, what is left of its group is killed, then the process is reaped and
-// its observer told, within one turn of the loop.
+// its observer told, within one turn of the loop. One with a cgroup is told of when nothing in it
+// lives any more (L2); what does is killed by the kernel where it can do that (cgroup.kill), and
+// the cgroup is removed.
 class RealLauncher : public Launcher {
  public:
   explicit RealLauncher(boost::asio::io_context& io, LauncherOptions options = {});
@@ -36,11 +49,20 @@ class RealLauncher : public Launcher {
 
   // Whether `pid` is a process that was started here and is not reaped yet.
   [[nodiscard]] bool owns(pid_t pid) const { return living_->contains(pid); }
+  // Whether memory.events of the cgroup that `pid` was launched in counts a process that the kernel
+  // killed for want of memory (L9): itself or a descendant. Known from on_exit() on, for the last
+  // 64 of which it is so.
+  [[nodiscard]] bool counted_oom_kill(pid_t pid) const;
 
  private:
+  std::unique_ptr<WorkerCgroup> make_cgroup(const std::string& name);
+  void tell_cgroup_problem(const std::string& problem);
+
   boost::asio::io_context& io_;
   LauncherOptions options_;
   std::shared_ptr<std::unordered_set<pid_t>> living_;
+  std::shared_ptr<std::deque<pid_t>> oom_killed_;
+  bool cgroup_problem_told_ = false;
 };
 
 }  // namespace berth::process
