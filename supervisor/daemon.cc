@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -52,11 +53,13 @@
 #include "supervisor/process/file_log_watcher.h"
 #include "supervisor/process/instance_mark.h"
 #include "supervisor/process/leftovers.h"
+#include "supervisor/process/own_cgroup.h"
 #include "supervisor/process/proc.h"
 #include "supervisor/process/process_launcher.h"
 #include "supervisor/process/state_lock.h"
 #include "supervisor/process/subreaper.h"
 #include "supervisor/process/unix_socket.h"
+#include "supervisor/process/worker_cgroup.h"
 #include "supervisor/process_tree_sampler.h"
 #include "supervisor/programs.h"
 #include "supervisor/residency/residency.h"
@@ -237,8 +240,36 @@ class Daemon {
     return build_core(worker);
   }
 
+  // L3: where systemd gave berthd its cgroup, each worker gets one of its own in that. Where it did
+  // not, workers are ended by signals alone.
+  void take_cgroup() {
+    const Result<std::string> own = process::delegated_cgroup();
+    if (own) {
+      Result<std::unique_ptr<process::WorkerCgroups>> taken =
+          process::WorkerCgroups::take_over(*own);
+      if (taken) {
+        cgroups_ = *std::move(taken);
+      } else {
+        on_cgroup_problem(taken.error().message);
+      }
+    } else if (process::runs_as_service()) {
+      on_cgroup_problem(own.error().message);
+    }
+  }
+
+  void on_cgroup_problem(const std::string& problem) {
+    cgroup_problem_ = "Workers have no cgroups of their own: " + problem + ".";
+    events_->emit_typed(events::ServerDegraded{.part = "cgroup", .problem = cgroup_problem_});
+  }
+
   Status build_core(const std::string& worker) {
-    launcher_.emplace(io_, process::LauncherOptions{.exec_wait = kExecWait});
+    take_cgroup();
+    launcher_.emplace(
+        io_, process::LauncherOptions{.exec_wait = kExecWait,
+                                      .cgroups = cgroups_.get(),
+                                      .on_cgroup_problem = [this](const std::string& problem) {
+                                        on_cgroup_problem(problem);
+                                      }});
     Result<std::unique_ptr<process::Subreaper>> subreaper =
         process::Subreaper::start(io_, [this](pid_t pid) { return launcher_->owns(pid); });
     if (!subreaper) return fail(subreaper.error());
@@ -308,6 +339,10 @@ class Daemon {
             },
             .oom_killed =
                 [this](pid_t pid, std::function<void(bool)> done) {
+                  if (launcher_->counted_oom_kill(pid)) {
+                    clock_.post([done = std::move(done)] { done(true); });
+                    return;
+                  }
                   run_blocking_([this, pid, done = std::move(done)] {
                     clock_.post(
                         [done, killed = memory::kernel_killed_for_memory(pid)] { done(killed); });
@@ -336,7 +371,10 @@ class Daemon {
         leftovers.push_back({static_cast<pid_t>(record.pid), record.start_ticks, record.boot_id});
       }
       auto ends = process::kill_leftovers(leftovers, kLeftoverWait);
-      auto marked = process::kill_marked(mark_owner_, kLeftoverWait);
+      auto marked = cgroups_ ? cgroups_->clear_leftovers(kLeftoverWait)
+                             : std::vector<process::MarkedLeftover>();
+      std::ranges::move(process::kill_marked(mark_owner_, kLeftoverWait),
+                        std::back_inserter(marked));
       remove_dead_sockets(worker_directory(config_->server.run_dir));
       clock_.post([this, records, ends = std::move(ends), marked = std::move(marked)] {
         tell_leftovers(records, ends, marked);
@@ -491,6 +529,7 @@ class Daemon {
       problems.push_back("This version does not use " + ignored_keys() + ", set in " +
                          config_->file + ".");
     }
+    if (!cgroup_problem_.empty()) problems.push_back(cgroup_problem_);
     return problems;
   }
 
@@ -559,6 +598,8 @@ class Daemon {
   std::optional<EarlyLog> early_log_;
   std::unique_ptr<store::RealStore> store_;
   std::unique_ptr<admin::EventHub> events_;
+  std::unique_ptr<process::WorkerCgroups> cgroups_;  // null: there are none
+  std::string cgroup_problem_;                       // why, where there should be; empty: none
   std::optional<process::RealLauncher> launcher_;
   std::unique_ptr<process::Subreaper> subreaper_;
   rpc::GrpcWorkerConnector connector_{clock_};

@@ -140,6 +140,7 @@ void LaunchPreparer::mark(const std::string& instance, residency::PreparedLaunch
   // The last: a program that writes a title over its arguments and what follows them spoils the
   // first variables.
   prepared.spec.environment.push_back(process::instance_mark(instance, parts_.mark_owner));
+  prepared.spec.cgroup = instance;
 }
 
 void LaunchPreparer::take_log(const std::string& model, const std::string& instance,

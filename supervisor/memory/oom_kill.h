@@ -10,8 +10,8 @@ namespace berth::memory {
 // Whether the kernel's log tells that it killed that process for want of memory within the last
 // 30 s (L9). Only what the kernel itself wrote counts, and only where process numbers are the same
 // to it and to us, which they are not in a container with numbers of its own. False also where the
-// log cannot be read: it takes CAP_SYSLOG, or kernel.dmesg_restrict = 0. Counters of a cgroup are
-// not asked, because workers share theirs and it would not be known whom they count. Of a command's
+// log cannot be read: it takes CAP_SYSLOG, or kernel.dmesg_restrict = 0. Asked where the cgroup of
+// the worker proves nothing (RealLauncher::counted_oom_kill), or there is none. Of a command's
 // worker the number is that of berth-shim, whose child the kernel kills first. Blocks: reads the
 // whole log, a few milliseconds, and waits 20 ms for a line that is only being written.
 bool kernel_killed_for_memory(pid_t pid);

@@ -163,9 +163,10 @@ struct Environment {
   process::LogWatcher* log_watcher = nullptr;
   // The present catalogue. Quick; core strand. Empty: no change of a model is seen.
   FindModel find_model{};
-  // Whether the kernel says that it killed that process a moment ago for want of memory (L9). Works
-  // on the pool, answers on the core strand; false also where that cannot be read. Empty: nothing
-  // is known.
+  // Whether the kernel says that it killed that process a moment ago for want of memory (L9): by
+  // the count of its cgroup, which covers its descendants, or by the kernel's log. Works on the
+  // pool, answers on the core strand; false also where neither can be read. Empty: nothing is
+  // known.
   std::function<void(pid_t pid, std::function<void(bool)> done)> oom_killed{};
 };
 

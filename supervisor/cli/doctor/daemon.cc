@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <string>
 #include <system_error>
 
 #include "common/text.h"
@@ -69,6 +71,21 @@ std::string program_of(int pid) {
   return path.filename() == "berthd" ? path.string() : std::string();
 }
 
+// berthd sits in a cgroup `supervisor` where it gives its workers such. Where its /proc cannot be
+// seen nothing is said.
+void check_worker_cgroups(DaemonState& state, int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("0::/")) continue;
+    state.checks.push_back(line.ends_with("/supervisor")
+                               ? ok("worker cgroups", "each worker has one of its own")
+                               : ok("worker cgroups",
+                                    "not used; workers are ended by signals (berthd has them as a "
+                                    "service with Delegate=yes)"));
+    return;
+  }
+}
+
 }  // namespace
 
 DaemonState look_at_daemon(Context& context) {
@@ -97,6 +114,7 @@ DaemonState look_at_daemon(Context& context) {
   if (info) {
     check_info(state, *info, where);
     if (!endpoint->socket.empty()) state.program = program_of(info->pid());
+    if (!state.program.empty()) check_worker_cgroups(state, info->pid());
     const auto directories = state.directories;
     check_config(state);
     // What the daemon uses counts, not what the file says by now.
