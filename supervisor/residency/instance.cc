@@ -529,6 +529,9 @@ core::FailureRecord Instance::failure_record(const core::LoadFailure& failure) c
   record.failure_class = failure.failure_class;
   record.reason = failure.reason;
   record.exit = failure.status;
+  if (pid_ == 0 && failure.failure_class == core::FailureClass::kResource) {
+    record.failing_domain = core::kLaunchDomain;
+  }
   record.instance = machine_.id();
   record.started = machine_.created().wall;
   record.ended = machine_.result().since.wall;

@@ -152,6 +152,11 @@ Result<std::unique_ptr<process::ChildProcess>> SimWorkers::launch(
   const std::string& model = spec.argv.at(1);
   const std::string& instance = spec.argv.at(2);
   const WorkerScript& script = scripts_[instance];
+  if (script.fate == Fate::kLaunchError && script.launch_lacks_processes) {
+    ErrorExtras extras;
+    extras.failure.emplace().failure_class = "resource";
+    return fail(Error(Reason::kLoadFailed, "clone: too few processes", std::move(extras)));
+  }
   if (script.fate == Fate::kLaunchError) {
     return fail(Reason::kLoadFailed, "execve /sim/berth-worker: No such file or directory");
   }

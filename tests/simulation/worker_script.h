@@ -49,6 +49,8 @@ struct WorkerScript {
   // Its work stands still from a generation's first token on, and its heart beats.
   bool wedges = false;
   bool log_never_read = false;  // the answer for its log's tail never comes
+  // Of kLaunchError: the machine had too few processes; else its program is not there.
+  bool launch_lacks_processes = false;
   // The kernel's log tells that memory ran out, whatever it died of.
   bool kernel_tells_of_oom = false;
 

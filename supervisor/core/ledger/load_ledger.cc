@@ -94,6 +94,7 @@ std::optional<LoadLedger::Lifted> LoadLedger::judge_memory(const std::string& mo
   Entry* entry = find(model);
   if (!entry || !entry->standing) return std::nullopt;
   std::optional<std::string> better = memory_lifts(*entry->standing, domains);
+  if (!better) better = shortage_lifts(*entry->standing, when);
   if (!better) return std::nullopt;
   return lift(*entry, {when, LiftCause::kMemory, std::nullopt, std::move(*better)});
 }

@@ -1,6 +1,7 @@
 #include "supervisor/core/ledger/memory_rule.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
 #include "common/units.h"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t kLeastMargin = 256ULL << 20U;
 constexpr std::uint64_t kMarginPart = 20;  // 5 %
+constexpr Duration kShortagePasses = std::chrono::seconds(1);
 
 std::optional<std::string> domain_lifts(const FailureMemory& then, const DomainNow& now) {
   if (!then.free_at_failure) return std::nullopt;
@@ -31,6 +33,12 @@ std::optional<std::string> domain_lifts(const FailureMemory& then, const DomainN
 
 std::uint64_t lift_margin(std::uint64_t free_at_failure) {
   return std::max(kLeastMargin, free_at_failure / kMarginPart);
+}
+
+std::optional<std::string> shortage_lifts(const FailureRecord& record, WallTime now) {
+  if (record.failing_domain != kLaunchDomain) return std::nullopt;
+  if (now - record.ended < kShortagePasses && now >= record.ended) return std::nullopt;
+  return "what was missing to start a process may be there again";
 }
 
 std::optional<std::string> memory_lifts(const FailureRecord& record,

@@ -27,6 +27,11 @@ std::uint64_t lift_margin(std::uint64_t free_at_failure);
 std::optional<std::string> memory_lifts(const FailureRecord& record,
                                         std::span<const DomainNow> domains);
 
+// Why a failure for want of what starts a process (kLaunchDomain) need not stand any more:
+// descriptors and processes are freed by themselves, and nobody measures them. Absent within a
+// second of it, and for any other failure.
+std::optional<std::string> shortage_lifts(const FailureRecord& record, WallTime now);
+
 // What a load needs at least in that domain, as one that failed there showed: its high-water mark
 // plus the allocation that was refused (L21). Absent: neither is known.
 std::optional<std::uint64_t> charge_lower_bound(const FailureMemory& memory);

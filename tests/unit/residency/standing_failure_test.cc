@@ -236,6 +236,25 @@ TEST_F(StandingFailureTest, L21_FreeMemoryLiftsAResourceFailure) {
   EXPECT_EQ(record().lifted->cause, core::LiftCause::kMemory);
 }
 
+TEST_F(StandingFailureTest, L21_WantOfProcessesToStartAWorkerPassesByItself) {
+  sim::WorkerScript lacks;
+  lacks.fate = sim::Fate::kLaunchError;
+  lacks.launch_lacks_processes = true;
+  script(lacks);
+  world_.free_memory = 2ULL << 30U;
+  const auto client = request(demo_);
+  run_until_answered(*client);
+  EXPECT_TRUE(client->failed_with(Reason::kLoadFailed));
+  script(sim::WorkerScript{});
+  const auto early = request(demo_);
+  world_.clock.settle();
+  EXPECT_TRUE(early->failed_with(Reason::kLoadFailed)) << "not in a loop";
+  world_.clock.advance(seconds(1));
+  EXPECT_TRUE(served(demo_)->lease);
+  EXPECT_EQ(record().failure_class, core::FailureClass::kResource);
+  EXPECT_EQ(record().lifted->cause, core::LiftCause::kMemory);
+}
+
 TEST_F(StandingFailureTest, L9_ThreeDeathsWithinTwoMinutesAreACrashLoop) {
   for (int death = 0; death < 3; ++death) {
     served(demo_)->lease = {};
