@@ -1,4 +1,4 @@
-"""Command workers that go wrong while they load: class, exit, and that no process of them is left."""
+"""Command workers that go wrong while they load: class, exit, and that no process is left."""
 
 import os
 import signal
