@@ -68,6 +68,15 @@ constexpr KernelSignals kAllSignals = ~KernelSignals{0};
   while (true) ::syscall(SYS_exit_group, 127);
 }
 
+// What cannot be written is not: nothing depends on it.
+BERTH_CHILD_CODE void write_file(int directory, const char* name, const char* data,
+                                 std::size_t size) {
+  const long file = ::syscall(SYS_openat, directory, name, O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  ::syscall(SYS_write, file, data, size);
+  ::syscall(SYS_close, file);
+}
+
 BERTH_CHILD_CODE void write_oom_score(int value) {
   if (value == 0) return;
   std::array<char, 16> digits{};
@@ -79,21 +88,14 @@ BERTH_CHILD_CODE void write_oom_score(int value) {
     rest /= 10;
   }
   if (value < 0) digits[--at] = '-';
-  const long file =
-      ::syscall(SYS_openat, AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (file < 0) return;
-  ::syscall(SYS_write, file, digits.data() + at, digits.size() - at);
-  ::syscall(SYS_close, file);
+  write_file(AT_FDCWD, "/proc/self/oom_score_adj", digits.data() + at, digits.size() - at);
 }
 
 // Where the kernel did not start this process in its cgroup. Before the program runs, so that all
 // of that is in it.
 BERTH_CHILD_CODE void enter_cgroup(int cgroup_fd) {
-  const long file = ::syscall(SYS_openat, cgroup_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-  if (file < 0) return;
   const char self = '0';
-  ::syscall(SYS_write, file, &self, 1);
-  ::syscall(SYS_close, file);
+  write_file(cgroup_fd, "cgroup.procs", &self, 1);
 }
 
 BERTH_CHILD_CODE bool close_on_exec_from(int first) {

@@ -2,9 +2,9 @@
 hand."""
 
 import os
-import subprocess
 
-from programs import DEADLINE, Berthd
+from fault_scenario import broken_file
+from programs import Berthd
 from scenario import Scenario
 
 BROKEN = "unknown-architecture"
@@ -14,8 +14,7 @@ class Failures(Scenario):
 
     def broken_model(self) -> None:
         self.file = self.workspace.models / f"{BROKEN}.gguf"
-        subprocess.run([str(self.build / "bin" / "make_gguf"), "--broken", BROKEN, str(self.file)],
-                       check=True, capture_output=True, timeout=DEADLINE)
+        broken_file(self.build, BROKEN, self.file)
 
     def loads(self, daemon: Berthd) -> int:
         return len(daemon.events("load.started"))

@@ -1,38 +1,9 @@
 """Loads whose log tells that they cannot succeed, with a worker that misbehaves on order."""
 
-import os
-from unittest import mock
-
-import programs
-from programs import Berthd
-from scenario import Scenario
-
-FRAMES = r"""Traceback (most recent call last):\n  File "load.py", line 7, in load\n"""
-TRACEBACK = FRAMES + r"ValueError: Model type zebra not supported\n"
-CHAIN = r"\nDuring handling of the above exception, another exception occurred:\n\n"
-REASON = "ValueError: Model type zebra not supported"
+from fault_scenario import CHAIN, FRAMES, REASON, TRACEBACK, FaultScenario
 
 
-class FatalLines(Scenario):
-
-    def faulty(self, script: str) -> Berthd:
-        """A daemon whose worker does what the script says."""
-        worker = str(self.build / "bin" / "fault_worker")
-        with mock.patch.dict(os.environ, {"BERTH_WORKER": worker}):
-            self.workspace.add_model("faulty")
-            (self.workspace.models / "faulty.gguf.fault").write_text(script)
-            return self.serve(models=())
-
-    def failed_load(self, script: str) -> tuple[Berthd, str, dict]:
-        """The daemon after that load, what its client was told, and the event."""
-        daemon = self.faulty(script)
-        said = self.fails(daemon, "complete", "faulty", "hello")
-        event = daemon.wait_event("load.failed", model="faulty")
-        programs.wait_gone(daemon.events("load.started")[0]["pid"])
-        daemon.wait_event("instance.exited", model="faulty")
-        self.assertEqual(list(programs.descendants(daemon.process.pid)), [])
-        self.assertEqual(daemon.json("ps").get("instances", []), [])
-        return daemon, said, event
+class FatalLines(FaultScenario):
 
     def test_L7_a_traceback_and_then_silence(self) -> None:
         daemon, said, event = self.failed_load(f"load: print {TRACEBACK}\nstall")

@@ -19,7 +19,7 @@ class Incident(FaultScenario):
         self.assertEqual(event["record"], record["id"])
         self.assertEqual(record["signal"], "", "our signal is no cause (L20)")
         self.assertIn(record["reason"], said)
-        self.assert_not_tried_again(daemon, "mlx")
+        self.assert_stays_refused(daemon, "mlx")
 
     def test_L13_a_chained_traceback_and_exit_1(self) -> None:
         config = self.python_command("raises", OPENAI_PROGRAM, "--raise")
@@ -29,7 +29,7 @@ class Incident(FaultScenario):
         record = self.record(daemon, "raises")
         self.assertEqual((record["class"], record["reason"]), ("permanent", UNSUPPORTED))
         self.assertIn(UNSUPPORTED, said)
-        self.assert_not_tried_again(daemon, "raises")
+        self.assert_stays_refused(daemon, "raises")
 
     def test_L14_a_traceback_that_the_program_survives(self) -> None:
         config = self.python_command("survivor", MLX_LIKE, "--survives")
@@ -45,11 +45,6 @@ class Incident(FaultScenario):
         self.fails(daemon, "load", "hangs")
         self.after_failure(daemon, "hangs")
         self.assertEqual(self.record(daemon, "hangs")["class"], "stalled")
-
-    def assert_not_tried_again(self, daemon, model: str) -> None:
-        loads = len(daemon.events("load.started"))
-        self.fails(daemon, "complete", model, "hello")
-        self.assertEqual(len(daemon.events("load.started")), loads)
 
 
 if __name__ == "__main__":

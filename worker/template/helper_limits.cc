@@ -21,12 +21,6 @@
 namespace berth::worker {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
 // Standard error is closed where a worker asks, which knows the status.
 [[noreturn]] void exit_with(int status, std::string_view why) {
   [[maybe_unused]] const auto size = ::write(STDERR_FILENO, why.data(), why.size());

@@ -25,6 +25,13 @@ struct HelperLimits {
   static constexpr std::size_t kStack = std::size_t{64} << 20U;
 };
 
+// Sanitizers need more memory and system calls than a helper has: their builds do without.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 // Bounds this process's CPU time (kCpuSeconds, then SIGXCPU), memory and stack, for good, and takes
 // core dumps from it. Memory that is not there ends it with kMemory, a stack that is full with
 // kStack, a limit that cannot be set with kNoLimits. Main thread, before anything of a template's
@@ -35,9 +42,7 @@ void limit_helper();
 // thread that started it (process `parent`), gains no privileges, writes no file and dumps no core,
 // has one open descriptor (0) and the bounds of limit_helper(), and may make no system calls but
 // those that reading, writing and memory need: it cannot raise a bound. Exits where the parent is
-// gone already. Main thread; no other may be there.
-//
-// Sanitizers need more memory and system calls than that: their builds do without.
+// gone already. Main thread; no other may be there. Looser where kSanitized.
 void confine_helper(pid_t parent);
 
 }  // namespace berth::worker

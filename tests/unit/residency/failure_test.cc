@@ -22,6 +22,17 @@ class LoadFailureTest : public ResidencyTest {
     EXPECT_TRUE(client.error->extras && client.error->extras->failure);
     return *client.error->extras->failure;
   }
+  // A client whose load has failed, while the evidence of that is still collected.
+  std::unique_ptr<TestClient> fail_with_the_verdict_out() {
+    sim::WorkerScript exits;
+    exits.fate = sim::Fate::kExitsAtOnce;
+    exits.log_never_read = true;
+    script(exits);
+    auto first = request(demo_);
+    world_.clock.advance(milliseconds(100));
+    EXPECT_EQ(first->answers, 0);
+    return first;
+  }
 };
 
 TEST_F(LoadFailureTest, L7_AnExitIsKnownWithinMillisecondsWithItsStatus) {
@@ -196,13 +207,7 @@ TEST_F(LoadFailureTest, AllWhoWaitedLearnIt) {
 // Whoever comes while the evidence of a failed load is collected learns how it failed; the same is
 // not started again meanwhile.
 TEST_F(LoadFailureTest, L22_WhoComesBeforeTheVerdictSharesIt) {
-  sim::WorkerScript exits;
-  exits.fate = sim::Fate::kExitsAtOnce;
-  exits.log_never_read = true;
-  script(exits);
-  const auto first = request(demo_);
-  world_.clock.advance(milliseconds(100));
-  EXPECT_EQ(first->answers, 0);
+  const auto first = fail_with_the_verdict_out();
   const auto second = request(demo_);
   world_.clock.advance(seconds(5));
   EXPECT_TRUE(first->failed_with(Reason::kLoadFailed));
@@ -213,13 +218,7 @@ TEST_F(LoadFailureTest, L22_WhoComesBeforeTheVerdictSharesIt) {
 
 // L24: an operator's try does not wait for it, and is not marked by it.
 TEST_F(LoadFailureTest, L24_AFailureNeverMarksTheNextLoad) {
-  sim::WorkerScript exits;
-  exits.fate = sim::Fate::kExitsAtOnce;
-  exits.log_never_read = true;
-  script(exits);
-  const auto first = request(demo_);
-  world_.clock.advance(milliseconds(100));
-  EXPECT_EQ(first->answers, 0);
+  const auto first = fail_with_the_verdict_out();
   script(sim::WorkerScript{});
   const auto second = request(demo_, minutes(5), RequestClass::kOperator);
   world_.clock.advance(seconds(5));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,21 @@ class StandingFailureTest : public ResidencyTest {
     world_.clock.advance(seconds(5));
     EXPECT_EQ(residency_->standing_failures().size(), 1U);
     script(sim::WorkerScript{});
+  }
+  // Three deaths in a row of what was ready, each without a signal of ours.
+  void crash_three_times(const std::function<sim::WorkerScript(int)>& script_of) {
+    for (int death = 0; death < 3; ++death) {
+      script(script_of(death));
+      served(demo_)->lease = {};
+      world_.clock.settle();
+      world_.workers.newest("demo")->die(core::Signalled{SIGSEGV, false});
+      world_.clock.settle();
+    }
+  }
+  static sim::WorkerScript unread_log(int /*death*/) {
+    sim::WorkerScript one;
+    one.log_never_read = true;
+    return one;
   }
   // The server stops and starts again, with what the store kept.
   void restart() {
@@ -274,30 +290,18 @@ TEST_F(StandingFailureTest, L9_ThreeDeathsWithinTwoMinutesAreACrashLoop) {
 
 // The last death's log says more than that there were three.
 TEST_F(StandingFailureTest, L18_ACrashLoopKeepsTheLogOfTheLastDeath) {
-  for (int death = 0; death < 3; ++death) {
+  crash_three_times([](int death) {
     sim::WorkerScript one;
     one.log_tail = {"death " + std::to_string(death)};
-    script(one);
-    served(demo_)->lease = {};
-    world_.clock.settle();
-    world_.workers.newest("demo")->die(core::Signalled{SIGSEGV, false});
-    world_.clock.settle();
-  }
+    return one;
+  });
   EXPECT_EQ(record().failure_class, core::FailureClass::kCrashLoop);
   EXPECT_EQ(record().log_tail, std::vector<std::string>{"death 2"});
   EXPECT_EQ(record().instance.to_string(), world_.workers.newest("demo")->instance());
 }
 
 TEST_F(StandingFailureTest, L9_ACrashLoopDoesNotWaitForALogThatNobodyReads) {
-  for (int death = 0; death < 3; ++death) {
-    sim::WorkerScript one;
-    one.log_never_read = true;
-    script(one);
-    served(demo_)->lease = {};
-    world_.clock.settle();
-    world_.workers.newest("demo")->die(core::Signalled{SIGSEGV, false});
-    world_.clock.settle();
-  }
+  crash_three_times(unread_log);
   const auto waiting = request(demo_);
   world_.clock.advance(seconds(1));
   EXPECT_TRUE(waiting->failed_with(Reason::kLoadFailed));
@@ -306,15 +310,7 @@ TEST_F(StandingFailureTest, L9_ACrashLoopDoesNotWaitForALogThatNobodyReads) {
 }
 
 TEST_F(StandingFailureTest, L18_AShutdownKeepsACrashLoopThatIsNotKnownToTheEnd) {
-  for (int death = 0; death < 3; ++death) {
-    sim::WorkerScript one;
-    one.log_never_read = true;
-    script(one);
-    served(demo_)->lease = {};
-    world_.clock.settle();
-    world_.workers.newest("demo")->die(core::Signalled{SIGSEGV, false});
-    world_.clock.settle();
-  }
+  crash_three_times(unread_log);
   bool down = false;
   residency_->shutdown(seconds(1), [&down] { down = true; });
   ASSERT_TRUE(world_.clock.run_until([&down] { return down; }, minutes(1)));

@@ -22,12 +22,6 @@
 namespace berth::worker {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
 // The words of the line of /proc/PID/limits that begins with `name`, behind it.
 std::string limit_line(pid_t pid, const std::string& name) {
   std::ifstream limits("/proc/" + std::to_string(pid) + "/limits");
