@@ -1,10 +1,11 @@
 // The client that tests/bench/engine measures with: the same requests, by the same code, to a
 // berth-worker's socket and to llama-server. Prompts are random tokens, so that nothing is reused.
-// Prints one JSON object; times are microseconds.
+// `http` streams each token as berth's interface always does; `http-whole` asks llama-server for
+// the answer in one piece. Prints one JSON object; times are microseconds.
 //
-//   engine_client worker|http ADDRESS together COUNT PROMPT GENERATE SEED
+//   engine_client worker|http|http-whole ADDRESS together COUNT PROMPT GENERATE SEED
 //       COUNT requests at once, of PROMPT tokens, GENERATE tokens of answer each
-//   engine_client worker|http ADDRESS beside LONG SHORT SEED
+//   engine_client worker|http|http-whole ADDRESS beside LONG SHORT SEED
 //       requests of SHORT tokens with one token of answer, one after the other, as long as a prompt
 //       of LONG tokens is being read
 
@@ -91,23 +92,35 @@ class Worker final : public Server {
   std::unique_ptr<Inference> inference_;
 };
 
+// The last event of a streamed answer, which ends with it: the data of its last line that has some.
+std::string_view last_event(std::string_view answer) {
+  constexpr std::string_view kData = "data: ";
+  const std::size_t at = answer.rfind(kData);
+  if (at == std::string_view::npos) return {};
+  answer.remove_prefix(at + kData.size());
+  return answer.substr(0, answer.find('\n'));
+}
+
 class LlamaServer final : public Server {
  public:
-  explicit LlamaServer(HttpConnection connection) : connection_(std::move(connection)) {}
+  LlamaServer(HttpConnection connection, bool stream)
+      : connection_(std::move(connection)), stream_(stream) {}
 
   Result<Nanoseconds> generate(const Tokens& prompt, std::uint32_t count) override {
     const json::object request = {{"prompt", json::array(prompt.begin(), prompt.end())},
                                   {"n_predict", count},
                                   {"temperature", 0},
                                   {"ignore_eos", true},
-                                  {"cache_prompt", false}};
+                                  {"cache_prompt", false},
+                                  {"stream", stream_}};
     const std::string body = json::serialize(request);
     const auto start = SteadyClock::now();
     const auto answer = connection_.request("POST", "/completion", body);
     const Nanoseconds whole = SteadyClock::now() - start;
     if (!answer) return fail(answer.error());
     std::error_code problem;
-    const auto parsed = json::parse(*answer, problem);
+    const auto parsed =
+        json::parse(stream_ ? last_event(*answer) : std::string_view(*answer), problem);
     const auto* const tokens =
         problem ? nullptr : parsed.as_object().if_contains("tokens_predicted");
     if (tokens == nullptr) return fail(Reason::kInternal, "no answer of llama-server: " + *answer);
@@ -119,6 +132,7 @@ class LlamaServer final : public Server {
 
  private:
   HttpConnection connection_;
+  bool stream_;
 };
 
 Result<std::uint32_t> number(std::string_view text) {
@@ -144,7 +158,7 @@ Result<std::unique_ptr<Server>> connect(std::string_view kind, const std::string
   auto connection =
       HttpConnection::open(address.substr(0, colon), static_cast<std::uint16_t>(*port));
   if (!connection) return fail(connection.error());
-  return std::make_unique<LlamaServer>(std::move(*connection));
+  return std::make_unique<LlamaServer>(std::move(*connection), kind == "http");
 }
 
 Result<std::vector<std::unique_ptr<Server>>> connect_all(std::string_view kind,
@@ -217,7 +231,8 @@ Result<json::object> run(const std::vector<std::string>& arguments) {
     if (!value) return fail(value.error());
     numbers.push_back(*value);
   }
-  const bool known = arguments.size() > 3 && (arguments[0] == "worker" || arguments[0] == "http");
+  const bool known = arguments.size() > 3 && (arguments[0] == "worker" || arguments[0] == "http" ||
+                                              arguments[0] == "http-whole");
   if (known && arguments[2] == "together" && numbers.size() == 4) {
     return together(arguments[0], arguments[1], numbers);
   }
@@ -225,7 +240,7 @@ Result<json::object> run(const std::vector<std::string>& arguments) {
     return beside(arguments[0], arguments[1], numbers);
   }
   return fail(Reason::kInvalidArgument,
-              "usage: engine_client worker|http ADDRESS together|beside …");
+              "usage: engine_client worker|http|http-whole ADDRESS together|beside …");
 }
 
 }  // namespace
