@@ -61,7 +61,7 @@ class LaneRunner {
   static constexpr std::size_t kQueueLimit = 256;
 
   explicit LaneRunner(LaneObserver& observer, Now now = &steady_now,
-                      ThreadPace::RunDelay run_delay = &worker::run_delay);
+                      ThreadPace::RunDelay run_delay = run_delay_reader());
   LaneRunner(const LaneRunner&) = delete;
   LaneRunner& operator=(const LaneRunner&) = delete;
   ~LaneRunner() = default;

@@ -17,7 +17,7 @@ namespace berth::worker {
 // is tried. Not thread-safe; no clock of its own.
 class ThreadPace {
  public:
-  using RunDelay = std::function<std::optional<Duration>()>;  // see run_delay()
+  using RunDelay = std::function<std::optional<Duration>()>;  // see run_delay_reader()
 
   // Time of computing that is judged at once.
   static constexpr double kWindowSeconds = 0.05;

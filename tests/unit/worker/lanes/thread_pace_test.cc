@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <future>
+#include <iterator>
 #include <optional>
+#include <thread>
 
 #include "worker/lanes/run_delay.h"
 
@@ -118,11 +122,30 @@ TEST(ThreadPace, WhereTheKernelSaysNothingAllThreadsCompute) {
 }
 
 TEST(RunDelay, GrowsOrIsNotTold) {
+  const auto run_delay = run_delay_reader();
   const auto before = run_delay();
   const auto after = run_delay();
   if (!before) GTEST_SKIP() << "this kernel counts no run delay";
   ASSERT_TRUE(after);
   EXPECT_GE(*after, *before);
+}
+
+TEST(RunDelay, ThreadsMayComeAndGo) {
+  const auto run_delay = run_delay_reader();
+  if (!run_delay()) GTEST_SKIP() << "this kernel counts no run delay";
+  const auto files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  const auto before = files();
+  for (int i = 0; i < 100; ++i) {
+    std::promise<void> end;
+    std::thread thread([wait = end.get_future()] { wait.wait(); });
+    EXPECT_TRUE(run_delay());
+    end.set_value();
+    thread.join();
+    EXPECT_TRUE(run_delay());
+  }
+  EXPECT_LE(files(), before + 1);  // no file is kept of those that have ended
 }
 
 }  // namespace
