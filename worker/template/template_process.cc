@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,26 +29,22 @@ SteadyTime steady_time() {
 constexpr auto kSlice = milliseconds(50);  // between two looks at whether it is still wanted
 constexpr auto kEndBound = milliseconds(1000);
 
-// Killed processes of this thread that were not dead yet. Their numbers stay theirs until they are
-// reaped.
+// Killed processes of this thread that were not dead yet.
 class Undead {
  public:
   // A machine where so many cannot die has no use for one more.
   static constexpr std::size_t kMost = 4;
 
-  void add(pid_t pid) { pids_.push_back(pid); }
-  // Reaps what is dead by now; how many are left.
-  std::size_t reap() {
-    std::erase_if(pids_, [](pid_t pid) {
-      siginfo_t info{};
-      const int waited = ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG);
-      return waited == 0 ? info.si_pid != 0 : errno == ECHILD;
-    });
-    return pids_.size();
+  void add(HelperReaper reaper) { reapers_.push_back(std::move(reaper)); }
+  // How many are not dead by now.
+  std::size_t count() {
+    std::erase_if(reapers_,
+                  [](const HelperReaper& one) { return one.ended(milliseconds(0)).has_value(); });
+    return reapers_.size();
   }
 
  private:
-  std::vector<pid_t> pids_;
+  std::vector<HelperReaper> reapers_;
 };
 
 Undead& undead() {
@@ -57,23 +52,35 @@ Undead& undead() {
   return of_this_thread;
 }
 
+// In the worker's sandbox kill() reaches only the worker itself.
+void kill_by(const UniqueFd& pidfd) {
+  ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
+}
+
 }  // namespace
 
 Result<TemplateProcess> TemplateProcess::start(const std::string& program) {
-  if (const auto left = undead().reap(); left >= Undead::kMost) {
+  if (const auto left = undead().count(); left >= Undead::kMost) {
     return fail(
         helper_not_started(program, std::to_string(left) + " of them were killed and do not die"));
   }
   auto spawned = spawn_helper(program);
   if (!spawned) return fail(spawned.error());
-  // Nobody else reaps it, so that the number is still its own.
+  // Before anybody reaps it: the number is still its own.
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, spawned->pid, 0)));
   const int pidfd_error = errno;
-  TemplateProcess process(spawned->pid, std::move(pidfd), std::move(spawned->socket));
-  if (!process.pidfd_) {
+  if (!pidfd) ::kill(spawned->pid, SIGKILL);
+  auto reaper = HelperReaper::watch(spawned->pid);
+  if (!reaper) {
+    if (pidfd) kill_by(pidfd);
+    return fail(helper_not_started(program, reaper.error().message));
+  }
+  if (!pidfd) {
+    undead().add(*std::move(reaper));
     return fail(helper_not_started(program, "pidfd_open: " + errno_text(pidfd_error)));
   }
-  return process;
+  return TemplateProcess(spawned->pid, std::move(pidfd), std::move(spawned->socket),
+                         *std::move(reaper));
 }
 
 TemplateProcess& TemplateProcess::operator=(TemplateProcess&& other) noexcept {
@@ -82,6 +89,7 @@ TemplateProcess& TemplateProcess::operator=(TemplateProcess&& other) noexcept {
   pid_ = std::exchange(other.pid_, -1);
   pidfd_ = std::move(other.pidfd_);
   socket_ = std::move(other.socket_);
+  reaper_ = std::exchange(other.reaper_, std::nullopt);
   limits_ = other.limits_;
   deadline_ = other.deadline_;
   retired_ = other.retired_;
@@ -175,17 +183,11 @@ Error TemplateProcess::gone(Ready why) {
   return ended_error();
 }
 
-// Reaps it and says how it ended.
+// Says how it ended.
 Error TemplateProcess::ended_error() {
-  pollfd process{pidfd_.get(), POLLIN, 0};
-  ::poll(&process, 1, static_cast<int>(kEndBound.count()));
-  siginfo_t info{};
-  const int waited = ::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG);
-  if (waited == 0 && info.si_pid != 0) {
-    pid_ = -1;
-  } else {
-    end();
-  }
+  const auto end_seen = reaper_->ended(kEndBound);
+  end();
+  const auto info = end_seen.value_or(siginfo_t{});
   const auto failed = [](const std::string& how) {
     return Error(Reason::kTemplateFailed, "The model's chat template " + how);
   };
@@ -214,23 +216,16 @@ Error TemplateProcess::ended_error() {
     return failed(std::string("crashed: its program was ended by SIG") +
                   (name != nullptr ? name : "?") + ".");
   }
-  retired_ = waited == 0 && info.si_code == CLD_EXITED && info.si_status == 0;
+  retired_ = info.si_code == CLD_EXITED && info.si_status == 0;
   return failed("ended its program with status " + std::to_string(info.si_status) + ".");
 }
 
 void TemplateProcess::end() {
   socket_.reset();
-  if (pid_ <= 0) return;
-  // In the worker's sandbox kill() reaches only the worker itself.
-  if (pidfd_) {
-    ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
-  } else {
-    ::kill(pid_, SIGKILL);
-  }
-  pollfd process{pidfd_.get(), POLLIN, 0};
-  if (pidfd_) ::poll(&process, 1, static_cast<int>(kEndBound.count()));
-  undead().add(std::exchange(pid_, -1));
-  undead().reap();
+  if (std::exchange(pid_, -1) <= 0) return;
+  kill_by(pidfd_);
+  if (!reaper_->ended(kEndBound)) undead().add(*std::move(reaper_));
+  reaper_.reset();
   pidfd_.reset();
 }
 

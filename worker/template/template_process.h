@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "common/clock.h"
 #include "common/fd.h"
 #include "common/result.h"
+#include "worker/template/helper_reaper.h"
 
 namespace berth::worker {
 
@@ -22,7 +24,7 @@ struct TemplateLimits {
 
 // One berth-template process: starts it, carries frames there and back, and ends it. It dies with
 // the thread that started it, which must be the only one that uses this object and must live as
-// long as it is wanted.
+// long as it is wanted. Where it dies between two calls, a thread that waits for that reaps it.
 //
 // Launched by posix_spawn: with the C library's vfork-like start nothing but its own
 // async-signal-safe code runs in the child, no handlers of gRPC or of sanitizers, and a worker of
@@ -59,12 +61,16 @@ class TemplateProcess {
   [[nodiscard]] bool retired() const { return retired_; }
 
   // Kills it, where it still runs. Takes at most a second; one that is not dead then (the kernel
-  // may hold it that long) is kept in mind, and reaped by the thread's next start().
+  // may hold it that long) is reaped when it is, and counts among those that keep start() from
+  // starting more.
   void end();
 
  private:
-  TemplateProcess(pid_t pid, UniqueFd pidfd, UniqueFd socket)
-      : pid_(pid), pidfd_(std::move(pidfd)), socket_(std::move(socket)) {}
+  TemplateProcess(pid_t pid, UniqueFd pidfd, UniqueFd socket, HelperReaper reaper)
+      : pid_(pid),
+        pidfd_(std::move(pidfd)),
+        socket_(std::move(socket)),
+        reaper_(std::move(reaper)) {}
 
   enum class Ready : std::uint8_t { kReady, kEnded, kLate, kAbandoned };
   Ready wait(short events, const Abandoned& abandoned);
@@ -72,9 +78,10 @@ class TemplateProcess {
   Error gone(Ready why);
   Error ended_error();
 
-  pid_t pid_ = -1;  // -1: gone and reaped
+  pid_t pid_ = -1;  // -1: gone
   UniqueFd pidfd_;
   UniqueFd socket_;
+  std::optional<HelperReaper> reaper_;
   TemplateLimits limits_;
   SteadyTime deadline_{};
   bool retired_ = false;

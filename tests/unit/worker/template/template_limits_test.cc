@@ -152,6 +152,20 @@ TEST_F(TemplateLimitsTest, L26_AKillBetweenRequestsIsNotNoticed) {
   EXPECT_NE(renderer_.pid(), pid);
 }
 
+// The next chat may be hours away.
+TEST_F(TemplateLimitsTest, L4_AKillBetweenRequestsLeavesNoZombie) {
+  works();
+  const pid_t pid = this->pid();
+  send(pid, SIGKILL);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (std::filesystem::exists("/proc/" + std::to_string(pid)) &&
+         std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(pid)));
+  works();
+}
+
 TEST_F(TemplateLimitsTest, L26_AKillWithinARequestIsA400) {
   works();
   const pid_t pid = this->pid();
