@@ -56,6 +56,43 @@ step() {
   return "$status"
 }
 
+PROGRESS_EVERY=${PROGRESS_EVERY:-15} # seconds
+
+# step_with_progress TEXT PROGRESS COMMAND [ARG...]: as step, for what takes minutes. While the command runs,
+# a line says how far it is, every PROGRESS_EVERY seconds: what the command PROGRESS prints, with the time.
+# The command is ended with the program.
+step_with_progress() {
+  local text=$1 progress=$2 start pid status=0 at next=$((SECONDS + PROGRESS_EVERY))
+  shift 2
+  start=$(now_us)
+  printf '%s: %s ...\n' "$PROGRAM" "$text"
+  printf '\n=== %s: %s\n' "$text" "$*" >>"$STEP_LOG"
+  "$@" >>"$STEP_LOG" 2>&1 </dev/null &
+  pid=$!
+  # An asynchronous command would not hear Ctrl-C.
+  trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 0.2
+    [ "$SECONDS" -ge "$next" ] || continue
+    next=$((SECONDS + PROGRESS_EVERY))
+    at=$("$progress" || true)
+    printf '%s:   %s (%s s)\n' "$PROGRAM" "${at:-still at it}" "$(seconds_since "$start")"
+  done
+  wait "$pid" || status=$?
+  trap - INT TERM
+  if [ "$status" -eq 0 ]; then
+    printf '%s:   done in %s s\n' "$PROGRAM" "$(seconds_since "$start")"
+  else
+    printf '%s:   failed after %s s\n' "$PROGRAM" "$(seconds_since "$start")"
+  fi
+  return "$status"
+}
+
+# ninja_progress: the last "[12/372] Building ..." in the log, as "12 of 372".
+ninja_progress() {
+  tail -n 50 "$STEP_LOG" | sed -n 's/^\[\([0-9]*\)\/\([0-9]*\)\].*/\1 of \2 steps/p' | tail -n 1
+}
+
 # Number of compilers that may run at the same time: one for each core, with 1.5 GiB of memory for each.
 build_jobs() {
   local cores kib by_memory
