@@ -606,7 +606,12 @@ class Daemon {
   CommandRuns commands_;
   std::optional<WorkerConnectors> connectors_;
   process::FileLogWatcher log_watcher_{
-      {.clock = clock_, .run_blocking = run_blocking_, .on_readable = readable_on(io_)}};
+      {.clock = clock_,
+       .run_blocking = run_blocking_,
+       .on_readable = readable_on(io_),
+       .on_cut = [this](const std::string& model, std::uint64_t size_before) {
+         if (preparer_) preparer_->tell_cut(model, size_before);
+       }}};
   std::optional<LaunchPreparer> preparer_;
   std::optional<CatalogKeeper> catalog_;
   std::unique_ptr<residency::Residency> residency_;

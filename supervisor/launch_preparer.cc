@@ -16,7 +16,9 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kTailLines = 20;
-constexpr Duration kSizePeriod = std::chrono::seconds(30);
+// Of the logs that nobody reads: of workers that are ready, and of those that have ended. A disk
+// takes some 500 MB in that time.
+constexpr Duration kSizePeriod = std::chrono::seconds(1);
 constexpr int kWorkerOomScore = 500;  // the kernel takes a worker before it takes berthd
 
 rpc::CommandProbe command_probe(const catalog::Model& model) {
@@ -150,7 +152,7 @@ void LaunchPreparer::take_log(const std::string& model, const std::string& insta
     return;
   }
   prepared.spec.output = std::move(log->output);
-  prepared.log = process::LogPlace{log->path, log->start};
+  prepared.log = process::LogPlace{log->path, log->start, model};
   NewestLog& newest = logs_[model];
   if (newest.instance == instance) newest.place = prepared.log;
 }
@@ -185,17 +187,29 @@ void LaunchPreparer::log_tail(const std::string& model, const Uuid& instance,
 
 void LaunchPreparer::watch_sizes() {
   sizes_ = parts_.clock.sleep_for(kSizePeriod, [this] {
+    std::vector<process::LogPlace> places;
     for (const auto& [model, newest] : logs_) {
-      if (!newest.place) continue;
-      parts_.run_blocking([this, model = model, path = newest.place->path] {
-        const Result<process::LogCut> cut = process::trim_live(path);
-        if (!cut || !cut->cut) return;
-        parts_.events.emit_typed(events::LogTruncated{
-            .model = model, .size_bytes = static_cast<std::int64_t>(cut->size_before)});
-      });
+      if (newest.place) places.push_back(*newest.place);
     }
-    watch_sizes();
+    if (places.empty()) return watch_sizes();
+    // The next look comes after this one, however long the disk takes.
+    parts_.run_blocking([this, places = std::move(places)] {
+      std::map<std::string, std::uint64_t> cuts;  // sizes before them, by model
+      for (const process::LogPlace& place : places) {
+        const Result<process::LogCut> cut = process::trim_live(place.path);
+        if (cut && cut->cut) cuts[place.model] = cut->size_before;
+      }
+      parts_.clock.post([this, cuts = std::move(cuts)] {
+        for (const auto& [model, size] : cuts) tell_cut(model, size);
+        watch_sizes();
+      });
+    });
   });
+}
+
+void LaunchPreparer::tell_cut(const std::string& model, std::uint64_t size_before) {
+  parts_.events.emit_typed(events::LogTruncated{
+      .model = model, .size_bytes = static_cast<std::int64_t>(size_before)});
 }
 
 }  // namespace berth

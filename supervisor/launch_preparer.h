@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -50,6 +51,9 @@ class LaunchPreparer {
   // lines: those that it wrote cannot be told from the newer one's any more (L24).
   void log_tail(const std::string& model, const Uuid& instance,
                 std::function<void(std::vector<std::string>)> done);
+
+  // That log was cut (L10): an event says so.
+  void tell_cut(const std::string& model, std::uint64_t size_before);
 
  private:
   void prepare_command_model(std::shared_ptr<const catalog::Model> model, const Uuid& instance,

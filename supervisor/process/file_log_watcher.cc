@@ -18,6 +18,7 @@ class FileLogWatcher::Watch final : public LogWatch {
  public:
   Watch(const Parts& parts, LogJudge::Options options, OnVerdict on_verdict)
       : parts_(parts),
+        model_(options.place.model),
         shared_(std::make_shared<Shared>(std::move(options), this)),
         on_verdict_(std::move(on_verdict)) {
     take_step();
@@ -53,18 +54,18 @@ class FileLogWatcher::Watch final : public LogWatch {
     stop_waiting();
     working_ = true;
     const bool finishing = done_ != nullptr;
-    parts_.run_blocking(
-        [&clock = parts_.clock, run_blocking = parts_.run_blocking, shared = shared_, finishing] {
-          LogJudge& judge = *shared->judge;
-          clock.post([run_blocking, shared, finishing,
-                      step = finishing ? judge.finish(clock) : judge.look(clock)] {
-            if (shared->watch != nullptr) {
-              shared->watch->on_step(step, finishing);
-            } else {
-              dismiss(run_blocking, *shared);
-            }
-          });
-        });
+    parts_.run_blocking([parts = parts_, model = model_, shared = shared_, finishing] {
+      LogJudge& judge = *shared->judge;
+      parts.clock.post([parts, model, shared, finishing,
+                        step = finishing ? judge.finish(parts.clock) : judge.look(parts.clock)] {
+        if (step.cut.cut && parts.on_cut) parts.on_cut(model, step.cut.size_before);
+        if (shared->watch != nullptr) {
+          shared->watch->on_step(step, finishing);
+        } else {
+          dismiss(parts.run_blocking, *shared);
+        }
+      });
+    });
   }
 
   void on_step(const LogJudge::Step& step, bool finishing) {
@@ -101,6 +102,7 @@ class FileLogWatcher::Watch final : public LogWatch {
   }
 
   const Parts parts_;
+  const std::string model_;
   const std::shared_ptr<Shared> shared_;
   OnVerdict on_verdict_;
   OnEnd done_;
@@ -115,7 +117,9 @@ std::unique_ptr<LogWatch> FileLogWatcher::watch(LogPlace place,
                                                 std::vector<std::string> fatal_exceptions,
                                                 OnVerdict on_verdict) {
   return std::make_unique<Watch>(
-      parts_, LogJudge::Options{std::move(place), std::move(fatal_exceptions), parts_.use_inotify},
+      parts_,
+      LogJudge::Options{std::move(place), std::move(fatal_exceptions), parts_.use_inotify,
+                        parts_.cut_over, parts_.cut_keeps},
       std::move(on_verdict));
 }
 

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/clock.h"
 #include "supervisor/process/async.h"
+#include "supervisor/process/log_cut.h"
 #include "supervisor/process/log_watch.h"
 
 namespace berth::process {
@@ -21,6 +24,10 @@ class FileLogWatcher final : public LogWatcher {
     RunBlocking run_blocking;
     OnReadable on_readable;
     bool use_inotify = true;  // false: as where the kernel grants none
+    // A log was cut that was `size_before` bytes long (L10). On the core strand; may be null.
+    std::function<void(const std::string& model, std::uint64_t size_before)> on_cut{};
+    std::uint64_t cut_over = kLongestLiveLog;
+    std::uint64_t cut_keeps = kKeptOfLiveLog;
   };
 
   explicit FileLogWatcher(Parts parts) : parts_(std::move(parts)) {}

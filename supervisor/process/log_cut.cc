@@ -1,6 +1,7 @@
 #include "supervisor/process/log_cut.h"
 
 #include <fcntl.h>
+#include <linux/falloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,24 +10,35 @@
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
+#include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string_view>
 #include <vector>
 
 #include "common/fd.h"
+#include "supervisor/process/log_input.h"
 #include "supervisor/process/system_error.h"
 
 namespace berth::process {
 namespace {
 
 constexpr std::string_view kMarkFront = "== berth cut ";
-constexpr std::string_view kMarkBack = " bytes\n";
-constexpr std::size_t kMarkLongest = 64;
+constexpr std::string_view kMarkBack = " bytes";
+constexpr std::size_t kMarkLongest = 64;  // without the blanks behind it
+// How far the end of a line is looked for. A longer one is no line to anybody (D2).
+constexpr std::size_t kLineLongest = 65536;
 
 struct Mark {
-  std::uint64_t removed = 0;  // bytes that stood before what is kept
-  std::size_t length = 0;     // of the line
+  std::uint64_t removed = 0;  // bytes of the log that stood before what follows it
+  std::size_t length = 0;     // of the line, with its LF
 };
+
+// Held for a few milliseconds at a time, by nobody who is on the core strand.
+std::shared_mutex& cut_mutex() {
+  static std::shared_mutex mutex;
+  return mutex;
+}
 
 std::optional<Mark> read_mark(int fd) {
   std::array<char, kMarkLongest> begin{};
@@ -41,14 +53,19 @@ std::optional<Mark> read_mark(int fd) {
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   if (!text.starts_with(kMarkBack)) return std::nullopt;
   text.remove_prefix(kMarkBack.size());
-  mark.length = static_cast<std::size_t>(text.data() - begin.data());
+  // Blanks up to the end of what was a line of the child's.
+  const auto blanks = static_cast<std::uint64_t>(text.data() - begin.data());
+  const auto rest = read_log(fd, blanks, kLineLongest + 1);
+  if (!rest) return std::nullopt;
+  const std::size_t line_end = rest->find_first_not_of(' ');
+  if (line_end == std::string::npos || (*rest)[line_end] != '\n') return std::nullopt;
+  mark.length = static_cast<std::size_t>(blanks) + line_end + 1;
   return mark;
 }
 
-std::optional<std::uint64_t> size_of(int fd) {
-  struct stat info {};
-  if (::fstat(fd, &info) != 0) return std::nullopt;
-  return static_cast<std::uint64_t>(info.st_size);
+std::uint64_t size_of(int fd) {
+  const auto size = log_size(fd);
+  return size ? *size : 0;
 }
 
 Status write_at(int fd, std::string_view bytes, std::uint64_t offset) {
@@ -77,13 +94,99 @@ Result<std::uint64_t> copy_forward(int fd, std::uint64_t from, std::uint64_t to)
   }
 }
 
-// The begin of the first line at or after `offset`, or `offset` where no line begins nearby.
-std::uint64_t next_line(int fd, std::uint64_t offset) {
-  std::array<char, 8192> part{};
-  const ssize_t got = ::pread(fd, part.data(), part.size(), static_cast<off_t>(offset));
-  if (got <= 0) return offset;
-  const std::size_t end = std::string_view(part.data(), static_cast<std::size_t>(got)).find('\n');
-  return end == std::string_view::npos ? offset : offset + end + 1;
+// Length of what is at `place` up to and with the first LF behind `least` bytes; nothing where no
+// line ends nearby.
+std::optional<std::size_t> length_to_line_end(int fd, std::uint64_t place, std::size_t least) {
+  const auto bytes = read_log(fd, place, kLineLongest);
+  if (!bytes || bytes->size() <= least) return std::nullopt;
+  const std::size_t end = bytes->find('\n', least);
+  return end == std::string::npos ? std::nullopt : std::optional(end + 1);
+}
+
+std::string mark_text(std::uint64_t removed) {
+  return std::string(kMarkFront) + std::to_string(removed) + std::string(kMarkBack);
+}
+
+std::uint64_t offset_behind(const std::optional<Mark>& mark, std::uint64_t place) {
+  if (!mark) return place;
+  return place <= mark->length ? mark->removed : place - mark->length + mark->removed;
+}
+
+std::uint64_t place_behind(const std::optional<Mark>& mark, std::uint64_t size,
+                           std::uint64_t offset) {
+  if (!mark) return offset <= size ? offset : 0;
+  if (offset <= mark->removed) return std::min<std::uint64_t>(mark->length, size);
+  return std::min(size, offset - mark->removed + mark->length);
+}
+
+// Takes [0, `from`) out of the file at once. The mark stands over the begin of what is kept, which
+// is the rest of a line. False where the file system cannot do it; then nothing is changed, but for
+// bytes that are cut off next.
+bool collapse(int fd, const std::optional<Mark>& old_mark, std::uint64_t least_from) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0 || info.st_blksize <= 0) return false;
+  const auto block = static_cast<std::uint64_t>(info.st_blksize);
+  const std::uint64_t from = (least_from + block - 1) / block * block;
+  if (from + kMarkLongest >= static_cast<std::uint64_t>(info.st_size)) return false;
+  const auto length = length_to_line_end(fd, from, kMarkLongest);
+  if (!length) return false;
+  std::string mark = mark_text(offset_behind(old_mark, from + *length));
+  mark.resize(*length - 1, ' ');
+  mark += '\n';
+  return write_at(fd, mark, from) &&
+         ::fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, static_cast<off_t>(from)) == 0;
+}
+
+// Copies what is kept to the begin and cuts the rest.
+Status copy_and_cut(int fd, const std::optional<Mark>& old_mark, std::uint64_t least_from) {
+  const std::uint64_t from = least_from + length_to_line_end(fd, least_from, 0).value_or(0);
+  const std::string mark = mark_text(offset_behind(old_mark, from)) + "\n";
+  if (auto wrote = write_at(fd, mark, 0); !wrote) return wrote;
+  std::uint64_t copied = from;
+  // The child goes on writing: copy until nothing new came, but not for ever.
+  constexpr int kMostRounds = 8;
+  for (int round = 0; round < kMostRounds; ++round) {
+    const Result<std::uint64_t> end = copy_forward(fd, copied, mark.size() + (copied - from));
+    if (!end) return fail(end.error());
+    if (*end == copied) break;
+    copied = *end;
+  }
+  const std::uint64_t size = mark.size() + (copied - from);
+  if (::ftruncate(fd, static_cast<off_t>(size)) != 0) {
+    return fail(Reason::kInternal, errno_text(errno));
+  }
+  return {};
+}
+
+Result<LogCut> trim_opened(const UniqueFd& file, const std::string& name, std::uint64_t limit_bytes,
+                           std::uint64_t keep_bytes) {
+  if (!file) {
+    return fail(errno == ENOENT ? Reason::kNotFound : Reason::kInternal,
+                name + " cannot be opened: " + errno_text(errno) + ".");
+  }
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return fail(Reason::kInternal, name + " is not a regular file.");
+  }
+  // Twice as much and a mark, so that the copy never overlaps what it copies.
+  const std::uint64_t limit = std::max(limit_bytes, 2 * keep_bytes + kMarkLongest);
+  LogCut result;
+  result.size_before = static_cast<std::uint64_t>(info.st_size);
+  if (result.size_before <= limit) return result;
+
+  const std::unique_lock alone(cut_mutex());
+  // Somebody else may have cut it meanwhile.
+  result.size_before = size_of(file.get());
+  if (result.size_before <= limit) return result;
+  const std::optional<Mark> mark = read_mark(file.get());
+  const std::uint64_t from = result.size_before - keep_bytes;
+  if (!collapse(file.get(), mark, from)) {
+    if (auto cut = copy_and_cut(file.get(), mark, from); !cut) {
+      return fail(Reason::kInternal, name + " cannot be cut: " + cut.error().message + ".");
+    }
+  }
+  result.cut = true;
+  return result;
 }
 
 }  // namespace
@@ -91,52 +194,35 @@ std::uint64_t next_line(int fd, std::uint64_t offset) {
 Result<LogCut> trim_live(const std::string& path, std::uint64_t limit_bytes,
                          std::uint64_t keep_bytes) {
   const UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!file) {
-    return fail(errno == ENOENT ? Reason::kNotFound : Reason::kInternal,
-                path + " cannot be opened: " + errno_text(errno) + ".");
-  }
-  struct stat info {};
-  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return fail(Reason::kInternal, path + " is not a regular file.");
-  }
-  LogCut result;
-  result.size_before = static_cast<std::uint64_t>(info.st_size);
-  // Twice as much and a mark, so that the copy never overlaps what it copies.
-  if (result.size_before <= std::max(limit_bytes, 2 * keep_bytes + kMarkLongest)) return result;
-
-  const std::uint64_t from = next_line(file.get(), result.size_before - keep_bytes);
-  const std::string mark = std::string(kMarkFront) + std::to_string(from) + std::string(kMarkBack);
-  Status wrote = write_at(file.get(), mark, 0);
-  Result<std::uint64_t> end = from;
-  std::uint64_t copied = from;
-  // The child goes on writing: copy until nothing new came, but not for ever.
-  constexpr int kMostRounds = 8;
-  for (int round = 0; wrote && end && round < kMostRounds; ++round) {
-    end = copy_forward(file.get(), copied, mark.size() + (copied - from));
-    if (!end || *end == copied) break;
-    copied = *end;
-  }
-  if (!wrote || !end) {
-    const Error& error = wrote ? end.error() : wrote.error();
-    return fail(Reason::kInternal, path + " cannot be cut: " + error.message + ".");
-  }
-  const std::uint64_t size = mark.size() + (copied - from);
-  if (::ftruncate(file.get(), static_cast<off_t>(size)) != 0) {
-    return fail(Reason::kInternal, path + " cannot be cut: " + errno_text(errno) + ".");
-  }
-  result.cut = true;
-  return result;
+  return trim_opened(file, path, limit_bytes, keep_bytes);
 }
 
-std::uint64_t place_after_cut(int fd, std::uint64_t offset) {
-  const auto size = size_of(fd);
-  if (!size) return 0;
-  if (offset <= *size) return offset;
-  const auto mark = read_mark(fd);
-  // Emptied by somebody else: everything that is there is new.
-  if (!mark) return 0;
-  if (offset < mark->removed) return mark->length;
-  return std::min(*size, offset - mark->removed + mark->length);
+Result<LogCut> trim_live(int fd, std::uint64_t limit_bytes, std::uint64_t keep_bytes) {
+  if (size_of(fd) <= limit_bytes) return LogCut{false, size_of(fd)};
+  const std::string itself = "/proc/self/fd/" + std::to_string(fd);
+  const UniqueFd file(::open(itself.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  return trim_opened(file, "A worker's log", limit_bytes, keep_bytes);
+}
+
+std::uint64_t log_offset(int fd, std::uint64_t place) {
+  const std::shared_lock uncut(cut_mutex());
+  return offset_behind(read_mark(fd), place);
+}
+
+std::uint64_t log_place(int fd, std::uint64_t offset) {
+  const std::shared_lock uncut(cut_mutex());
+  return place_behind(read_mark(fd), size_of(fd), offset);
+}
+
+Result<LogPart> read_log_part(int fd, std::uint64_t offset, std::size_t most) {
+  const std::shared_lock uncut(cut_mutex());
+  const std::optional<Mark> mark = read_mark(fd);
+  const std::uint64_t size = size_of(fd);
+  const std::uint64_t place = place_behind(mark, size, offset);
+  // What comes behind that size is read next time.
+  auto bytes = read_log(fd, place, std::min<std::uint64_t>(most, size - place));
+  if (!bytes) return fail(bytes.error());
+  return LogPart{*std::move(bytes), offset_behind(mark, place), offset_behind(mark, size)};
 }
 
 }  // namespace berth::process

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -7,24 +8,46 @@
 
 namespace berth::process {
 
-// A live log that grew too large is cut in place, as its writer holds it open. The first line of a
-// cut file says how much is missing, so that readers find their place again.
+// A live log that grew too large is cut in place, as its writer holds it open (L10). The first line
+// of a cut file says how many bytes stood before what follows it, so that a byte has a number of
+// its own, its offset since the log began, which no cut changes. A place is where that byte is in
+// the file now.
+
+inline constexpr std::uint64_t kLongestLiveLog = std::uint64_t{256} << 20U;
+inline constexpr std::uint64_t kKeptOfLiveLog = std::uint64_t{1} << 20U;
 
 struct LogCut {
   bool cut = false;
   std::uint64_t size_before = 0;  // bytes
 };
 
-// Cuts the file to its last `keep_bytes` when it is over `limit_bytes`. What the child writes
-// within the microseconds between the last copy and the cut may be lost. Blocks on the file system.
+// Cuts the file to at most its last `keep_bytes`, at a line, when it is over `limit_bytes`. Where
+// the file system can take out a part of a file (ext4, xfs, f2fs), nothing that the child writes
+// meanwhile is lost; elsewhere what it writes between the last copy and the cut, microseconds, may
+// be. Blocks on the file system, and keeps readers of this program out meanwhile. Any thread.
 // Errors: kNotFound, kInternal with path and cause.
-Result<LogCut> trim_live(const std::string& path,
-                         std::uint64_t limit_bytes = std::uint64_t{256} << 20U,
-                         std::uint64_t keep_bytes = std::uint64_t{1} << 20U);
+Result<LogCut> trim_live(const std::string& path, std::uint64_t limit_bytes = kLongestLiveLog,
+                         std::uint64_t keep_bytes = kKeptOfLiveLog);
 
-// Where the byte that was at `offset` before a cut is now, of the file that `fd` reads: the offset
-// itself where the file is still that long, else as the first line says; at least 0, at most the
-// end.
-std::uint64_t place_after_cut(int fd, std::uint64_t offset);
+// As that, of the file that `fd` has open, whatever its name is by now.
+Result<LogCut> trim_live(int fd, std::uint64_t limit_bytes = kLongestLiveLog,
+                         std::uint64_t keep_bytes = kKeptOfLiveLog);
+
+// Offset of the byte that is at `place` in the file that `fd` reads.
+std::uint64_t log_offset(int fd, std::uint64_t place);
+
+// Where the byte with that offset is in the file that `fd` reads: behind the first line where it
+// was cut off; at the end where there is no such byte yet; and at the begin where the file is
+// shorter though nobody here cut it, as everything that is there is new then.
+std::uint64_t log_place(int fd, std::uint64_t offset);
+
+struct LogPart {
+  std::string bytes;
+  std::uint64_t offset = 0;  // of the first one: not what was asked for where that was cut off
+  std::uint64_t end = 0;     // of the log at that moment
+};
+// At most `most` bytes from `offset` on, never torn by a cut of this program. Any thread. Errors:
+// kInternal.
+Result<LogPart> read_log_part(int fd, std::uint64_t offset, std::size_t most);
 
 }  // namespace berth::process

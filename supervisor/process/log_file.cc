@@ -11,6 +11,8 @@
 #include "common/text.h"
 #include "common/wall_time.h"
 #include "supervisor/process/directories.h"
+#include "supervisor/process/log_cut.h"
+#include "supervisor/process/log_input.h"
 #include "supervisor/process/system_error.h"
 
 namespace berth::process {
@@ -154,7 +156,10 @@ Result<OpenedLog> open_log(const LogPolicy& policy, std::string_view model,
   }
   const off_t end = ::lseek(log.output.get(), 0, SEEK_END);
   if (end < 0) return fail(Reason::kInternal, log.path + ": " + errno_text(errno) + ".");
-  log.start = static_cast<std::uint64_t>(end);
+  // The descriptor of the child does not read.
+  const Result<UniqueFd> input = open_log_input(log.path);
+  if (!input) return fail(input.error());
+  log.start = log_offset(input->get(), static_cast<std::uint64_t>(end));
   return log;
 }
 

@@ -33,7 +33,7 @@ struct LogHeader {
 struct OpenedLog {
   UniqueFd output;
   std::string path;
-  std::uint64_t start = 0;  // offset of the instance's first byte, behind its header line
+  std::uint64_t start = 0;  // offset (log_cut.h) of the instance's first byte, behind its header
 };
 
 // LOG_DIR/NAME.log. Characters of the model's name other than A-Z a-z 0-9 . _ - are

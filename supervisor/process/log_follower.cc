@@ -51,7 +51,7 @@ Result<LogFollower> LogFollower::open(const std::string& path, std::optional<std
     if (!size) return fail(size.error());
     const auto begin = begin_of_last_lines(follower.file_.get(), *size, *lines);
     if (!begin) return fail(begin.error());
-    follower.offset_ = *begin;
+    follower.offset_ = log_offset(follower.file_.get(), *begin);
   }
   return follower;
 }
@@ -66,11 +66,10 @@ Result<std::string> LogFollower::read(std::size_t most) {
       if (!opened) return fail(std::move(opened).error());
     }
     const bool last_look = replaced();
-    offset_ = place_after_cut(file_.get(), offset_);
-    auto bytes = read_log(file_.get(), offset_, most);
-    if (!bytes) return bytes;
-    offset_ += bytes->size();
-    if (!bytes->empty() || !last_look || !follow_) return bytes;
+    auto part = read_log_part(file_.get(), offset_, most);
+    if (!part) return fail(part.error());
+    offset_ = part->offset + part->bytes.size();
+    if (!part->bytes.empty() || !last_look || !follow_) return std::move(part->bytes);
     file_.reset();
   }
   return std::string();

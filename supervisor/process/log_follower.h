@@ -41,7 +41,7 @@ class LogFollower {
   bool follow_ = false;
   UniqueFd inotify_;
   UniqueFd file_;
-  std::uint64_t offset_ = 0;
+  std::uint64_t offset_ = 0;  // of the log (log_cut.h)
 };
 
 }  // namespace berth::process

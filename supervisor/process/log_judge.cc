@@ -22,7 +22,8 @@ LogJudge::Step LogJudge::look(const Clock& clock) {
   step.wait_fd = inotify_.get();
   // Before the file is read: what is written from here on wakes again.
   if (inotify_) drain_log_events(inotify_.get());
-  step.more = read_until(size(), clock, step);
+  step.more = offset_ < read_on(kStepBytes, clock, step);
+  cut_if_long(step);
   if (step.verdict || step.more) return step;
   step.verdict = parser_.quiet(clock.now());
   step.hold_until = parser_.hold_until();
@@ -32,8 +33,11 @@ LogJudge::Step LogJudge::look(const Clock& clock) {
 LogJudge::Step LogJudge::finish(const Clock& clock) {
   Step step;
   if (open()) {
-    if (!last_) last_ = size();
-    step.more = read_until(*last_, clock, step);
+    if (!last_) last_ = log_offset(file_.get(), log_size(file_.get()).value_or(0));
+    const std::uint64_t left = *last_ > offset_ ? *last_ - offset_ : 0;
+    if (left > 0) last_ = std::min(*last_, read_on(std::min(left, kStepBytes), clock, step));
+    step.more = offset_ < *last_;
+    cut_if_long(step);
   }
   if (!step.verdict && !step.more) step.verdict = parser_.end();
   return step;
@@ -56,19 +60,21 @@ void LogJudge::watch() {
   if (::inotify_add_watch(inotify_.get(), itself.c_str(), IN_MODIFY) < 0) inotify_.reset();
 }
 
-bool LogJudge::read_until(std::uint64_t end, const Clock& clock, Step& step) {
-  offset_ = place_after_cut(file_.get(), offset_);
-  if (offset_ >= end) return false;
-  const auto bytes = read_log(file_.get(), offset_, std::min(end - offset_, kStepBytes));
-  if (!bytes || bytes->empty()) return false;
-  offset_ += bytes->size();
-  step.verdict = parser_.feed(*bytes, clock.now());
-  return offset_ < end;
+std::uint64_t LogJudge::read_on(std::size_t most, const Clock& clock, Step& step) {
+  const auto part = read_log_part(file_.get(), offset_, most);
+  if (!part) return offset_;
+  if (part->offset != offset_) parser_.skip();
+  offset_ = part->offset + part->bytes.size();
+  if (!part->bytes.empty()) step.verdict = parser_.feed(part->bytes, clock.now());
+  return part->bytes.empty() ? offset_ : part->end;
 }
 
-std::uint64_t LogJudge::size() const {
-  const auto bytes = log_size(file_.get());
-  return bytes ? *bytes : 0;
+void LogJudge::cut_if_long(Step& step) {
+  const bool behind = step.more && !step.verdict;
+  if (auto cut = trim_live(file_.get(), behind ? 2 * options_.cut_over : options_.cut_over,
+                           options_.cut_keeps)) {
+    step.cut = *cut;
+  }
 }
 
 }  // namespace berth::process

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/fd.h"
 #include "supervisor/core/log/log_verdict.h"
+#include "supervisor/process/log_cut.h"
 #include "supervisor/process/log_watch.h"
 
 namespace berth::process {
@@ -17,13 +18,16 @@ namespace berth::process {
 // be read is no verdict, and is tried again.
 //
 // The file that was opened first is read to the end, also when another one takes its name: the
-// child goes on writing to the old one. One that is cut (L10) is read on at the same bytes.
+// child goes on writing to the old one. It is cut when it grows too large (L10), and read on at the
+// same bytes: what was not read yet is waited for, until the file is twice as large as it may be.
 class LogJudge {
  public:
   struct Options {
     LogPlace place;
     std::vector<std::string> fatal_exceptions;
     bool use_inotify = true;  // false: as where the kernel grants none
+    std::uint64_t cut_over = kLongestLiveLog;
+    std::uint64_t cut_keeps = kKeptOfLiveLog;
   };
 
   explicit LogJudge(Options options);
@@ -35,6 +39,7 @@ class LogJudge {
     // Readable when something is written; of this judge, and the same at every step. Negative
     // where inotify cannot be had.
     int wait_fd = -1;
+    LogCut cut;
   };
   // Reads what is there, at most kStepBytes. `clock` is only asked for the time.
   Step look(const Clock& clock);
@@ -48,15 +53,15 @@ class LogJudge {
  private:
   bool open();
   void watch();
-  // Reads up to `end`. Whether anything was left before it.
-  bool read_until(std::uint64_t end, const Clock& clock, Step& step);
-  [[nodiscard]] std::uint64_t size() const;
+  // Reads on. Gives the offset of the log's end.
+  std::uint64_t read_on(std::size_t most, const Clock& clock, Step& step);
+  void cut_if_long(Step& step);
 
   const Options options_;
   core::LogParser parser_;
   UniqueFd file_;
   UniqueFd inotify_;
-  std::uint64_t offset_;
+  std::uint64_t offset_;               // of the log, as of the other numbers here
   std::optional<std::uint64_t> last_;  // where the log ended when its process was gone
 };
 

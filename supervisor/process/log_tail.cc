@@ -15,15 +15,15 @@ Result<std::vector<std::string>> tail_lines(const std::string& path, std::uint64
   constexpr std::uint64_t kMostBytes = 64UL * 1024UL;
   const auto file = open_log_input(path);
   if (!file) return fail(file.error());
-  const auto size = log_size(file->get());
-  if (!size) return fail(size.error());
-  from = place_after_cut(file->get(), from);
-  const bool cut_front = *size - from > kMostBytes;
-  if (cut_front) from = *size - kMostBytes;
-  const auto bytes = read_log(file->get(), from, kMostBytes);
-  if (!bytes) return fail(bytes.error());
+  // Where it is and where it ends, first.
+  const auto place = read_log_part(file->get(), from, 0);
+  if (!place) return fail(place.error());
+  const bool cut_front = place->end - place->offset > kMostBytes;
+  const auto part =
+      read_log_part(file->get(), cut_front ? place->end - kMostBytes : place->offset, kMostBytes);
+  if (!part) return fail(part.error());
 
-  std::string_view rest = *bytes;
+  std::string_view rest = part->bytes;
   if (cut_front) {
     const std::size_t end = rest.find('\n');
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);

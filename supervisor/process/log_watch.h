@@ -14,7 +14,8 @@ namespace berth::process {
 // Where an instance's words begin in the log of its model.
 struct LogPlace {
   std::string path;
-  std::uint64_t start = 0;  // bytes
+  std::uint64_t start = 0;  // offset, in bytes (log_cut.h)
+  std::string model{};
 };
 
 // The log of one load, watched from its launch until it is ready or has failed (L7, L11). Core

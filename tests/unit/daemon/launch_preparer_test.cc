@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -94,6 +96,23 @@ TEST_F(LaunchPreparerTest, L24_ARecordNeverCarriesANewerInstancesLines) {
   write("newer\n");
   EXPECT_THAT(tail(older), IsEmpty());
   EXPECT_THAT(tail(newer), ElementsAre("newer"));
+}
+
+TEST_F(LaunchPreparerTest, L10_ALogThatNobodyReadsIsCutWithinASecond) {
+  prepare();
+  pool_and_settle();
+  ASSERT_TRUE(prepared_->log);
+  // A hole, which costs no disk.
+  constexpr off_t kFlood = off_t{300} << 20U;
+  ASSERT_EQ(::ftruncate(prepared_->spec.output.get(), kFlood), 0);
+  write("last\n");
+  for (int look = 0; look < 2; ++look) {
+    world_.clock.advance(std::chrono::seconds(1));
+    pool_and_settle();
+    EXPECT_LE(std::filesystem::file_size(prepared_->log->path), (1U << 20U) + 64U);
+    EXPECT_EQ(world_.events.count("log.truncated"), 1U) << "once for each cut";
+  }
+  EXPECT_EQ(sim::SimEvents::field(*world_.events.last("log.truncated"), "model"), "demo");
 }
 
 TEST_F(LaunchPreparerTest, L24_NorWhereTheNewerBeginsWhileTheLogIsRead) {

@@ -65,20 +65,24 @@ class LogWatchTest : public ::testing::Test {
   }
 
   void start(std::uint64_t offset = 0, bool use_inotify = true) {
-    FileLogWatcher watcher({.clock = clock_,
-                            .run_blocking =
-                                [this](std::function<void()> work) {
-                                  ++steps_;
-                                  asio::post(pool_, std::move(work));
-                                },
-                            .on_readable =
-                                [this](int fd, std::function<void()> callback) {
-                                  ++waits_;
-                                  return Timer(
-                                      std::make_unique<Readable>(io_, fd, std::move(callback)));
-                                },
-                            .use_inotify = use_inotify});
-    watch_ = watcher.watch({path_, offset}, fatal_, [this](LogVerdict verdict) {
+    FileLogWatcher watcher(
+        {.clock = clock_,
+         .run_blocking =
+             [this](std::function<void()> work) {
+               ++steps_;
+               asio::post(pool_, std::move(work));
+             },
+         .on_readable =
+             [this](int fd, std::function<void()> callback) {
+               ++waits_;
+               return Timer(std::make_unique<Readable>(io_, fd, std::move(callback)));
+             },
+         .use_inotify = use_inotify,
+         .on_cut = [this](const std::string& model,
+                          std::uint64_t size_before) { cuts_.emplace_back(model, size_before); },
+         .cut_over = cut_over_,
+         .cut_keeps = 1000});
+    watch_ = watcher.watch({path_, offset, "demo"}, fatal_, [this](LogVerdict verdict) {
       ++verdicts_;
       verdict_ = std::move(verdict);
     });
@@ -111,6 +115,8 @@ class LogWatchTest : public ::testing::Test {
   asio::io_context io_{1};
   AsioClock clock_{io_};
   asio::thread_pool pool_{2};
+  std::uint64_t cut_over_ = kLongestLiveLog;
+  std::vector<std::pair<std::string, std::uint64_t>> cuts_;  // models, sizes before
   int steps_ = 0;
   int waits_ = 0;
   int verdicts_ = 0;
@@ -263,6 +269,62 @@ TEST_F(LogWatchTest, L10_ACutFileIsReadOnAtTheSameBytes) {
   EXPECT_EQ(verdict_->reason, "GGML_ASSERT(n_tokens > 0) failed");
 }
 
+TEST_F(LogWatchTest, L10_ALogThatIsReadIsCutWhenItIsTooLong) {
+  cut_over_ = 10'000;
+  append(path_, flood(9000));
+  start();
+  settle();
+  EXPECT_TRUE(cuts_.empty());
+  append(path_, flood(4000) + "GGML_ASSERT(n_tok");
+  const std::uint64_t size = std::filesystem::file_size(path_);
+  settle();
+  ASSERT_EQ(cuts_.size(), 1U) << "one event for each cut";
+  EXPECT_EQ(cuts_.front(), std::pair(std::string("demo"), size));
+  EXPECT_LT(std::filesystem::file_size(path_), 1100U);
+  append(path_, "ens > 0) failed\n");
+  ASSERT_TRUE(await_verdict());
+  EXPECT_EQ(verdict_->reason, "GGML_ASSERT(n_tokens > 0) failed") << "no byte is lost to it";
+  EXPECT_EQ(cuts_.size(), 1U);
+}
+
+TEST_F(LogWatchTest, L10_TheExitCutsTheLogToo) {
+  cut_over_ = 10'000;
+  append(path_, "");
+  start();
+  settle();
+  append(path_, flood(30'000) + kTraceback);
+  const auto verdict = finish();
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->exception, "ValueError");
+  EXPECT_EQ(cuts_.size(), 1U);
+  EXPECT_LT(std::filesystem::file_size(path_), 1100U);
+}
+
+TEST_F(LogWatchTest, L10_WhatIsNotReadYetIsReadBeforeTheCut) {
+  // More than one step reads, and more than is kept.
+  cut_over_ = 2UL << 20U;
+  std::string text = flood(3UL << 20U);
+  const std::size_t middle = text.find('\n', text.size() / 2) + 1;
+  text.insert(middle, kNative);
+  append(path_, text);
+  start();
+  ASSERT_TRUE(await_verdict());
+  EXPECT_EQ(verdict_->failure_class, FailureClass::kCrash);
+}
+
+TEST_F(LogWatchTest, L10_AReaderThatWasLeftBehindGluesNoLines) {
+  append(path_, flood(30'000) + "GGML_ASSERT(n_tok");
+  start();
+  settle();
+  append(path_, "x\n" + flood(30'000));
+  ASSERT_TRUE(trim_live(path_, 10'000, 1000)->cut);
+  append(path_, "ens > 0) failed\nall is well\n");
+  settle();
+  EXPECT_EQ(verdicts_, 0);
+  append(path_, kNative);
+  EXPECT_TRUE(await_verdict());
+}
+
 TEST_F(LogWatchTest, L10_AnEmptiedFileBeginsAnew) {
   append(path_, flood(4000));
   start();
@@ -292,7 +354,7 @@ TEST_F(LogWatchTest, TheVerdictMayEndTheWatch) {
       {.clock = clock_,
        .run_blocking = [this](std::function<void()> work) { asio::post(pool_, std::move(work)); },
        .on_readable = nullptr});
-  watch_ = watcher.watch({path_, 0}, fatal_, [&](const LogVerdict& /*verdict*/) {
+  watch_ = watcher.watch({path_, 0, "demo"}, fatal_, [&](const LogVerdict& /*verdict*/) {
     watch_.reset();
     told = true;
   });
