@@ -40,6 +40,12 @@ std::optional<LogVerdict> LogParser::feed(std::string_view bytes, SteadyTime now
   return take_verdict();
 }
 
+void LogParser::skip() {
+  part_.clear();
+  overlong_ = false;
+  tracebacks_.reset();
+}
+
 std::optional<SteadyTime> LogParser::hold_until() const {
   if (!held_ || done_) return std::nullopt;
   return std::min(last_bytes_ + kHold, held_->since + kLongestHold);

@@ -38,6 +38,8 @@ class LogParser {
   // The next bytes, read at `now`. The first verdict, when they hold it; then, and for all that
   // comes after it, nothing.
   std::optional<LogVerdict> feed(std::string_view bytes, SteadyTime now);
+  // Bytes are missing between what was fed and what comes next, at which a line begins.
+  void skip();
   // When quiet() is due, where a line is held. The caller reads what is there before it calls.
   [[nodiscard]] std::optional<SteadyTime> hold_until() const;
   // The verdict of the line that is held, when it has been held long enough.
