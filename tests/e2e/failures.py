@@ -55,7 +55,7 @@ class Failures(Scenario):
             self.assertIn(part, text)
         report = daemon.json("why", BROKEN)
         self.assertEqual(report["standing"]["id"], record["id"])
-        self.assertEqual(report["state"], "absent")
+        self.assertEqual(report["state"], "failed")
         self.assertEqual([load["outcome"] for load in report["loads"]], ["failed"])
 
         self.answers(daemon)
@@ -64,6 +64,31 @@ class Failures(Scenario):
         for verb in ("why", "retry", "failures"):
             said = self.fails(daemon, verb, "dmeo")
             self.assertIn("demo", said.replace("dmeo", ""))
+
+    def test_T2_T3_it_is_shown_as_failed_with_its_command_until_it_is_lifted(self) -> None:
+        self.broken_model()
+        daemon = self.serve()
+        states = lambda: {model["name"]: model for model in daemon.json("models")["models"]}
+        self.assertEqual(states()[BROKEN]["state"], "absent")
+        said = self.fails(daemon, "load", BROKEN)
+        for part in (f"--model {self.file}", "berth-worker"):
+            self.assertIn(part, said, "the command that was started")
+        record = self.standing(daemon)
+        for part in (str(self.file), "GGML_NO_BACKTRACE=1"):
+            self.assertIn(part, self.succeeds(daemon, "why", BROKEN))
+
+        failed = states()[BROKEN]
+        self.assertEqual(failed["state"], "failed")
+        self.assertEqual(failed["failure"]["id"], record["id"])
+        self.assertEqual(failed["failure"]["class"], "permanent")
+        self.assertEqual(failed["failure"]["reason"], record["reason"])
+        self.assertGreater(failed["failure"]["since_unix_ms"], 0)
+        self.assertEqual(states()["demo"]["state"], "absent")
+        self.assertIn("unknown model architecture", self.succeeds(daemon, "models"))
+
+        self.workspace.add_model(BROKEN)
+        daemon.wait_event("failure.lifted", model=BROKEN)
+        self.assertEqual(states()[BROKEN]["state"], "absent")
 
     def test_L21_L23_it_outlives_a_restart_and_a_file_written_again_lifts_it(self) -> None:
         self.broken_model()

@@ -23,7 +23,7 @@ class Misbehaviour(FaultScenario):
         self.assertIn(record["reason"], event["reason"])
         return record["class"], record["reason"], record.get("exit_code"), record["signal"]
 
-    def test_L7_exit_1_at_once(self) -> None:
+    def test_L7_T11_exit_1_at_once(self) -> None:
         daemon, said, event = self.failed_load("start: exit 1")
         failure, reason, code, by = self.evidence(daemon, event)
         self.assertEqual((failure, code, by), ("unclassified", 1, ""))
@@ -63,7 +63,7 @@ class Misbehaviour(FaultScenario):
                          "never oom by SIGKILL alone (L9)")
         self.assert_stays_refused(daemon)
 
-    def test_L8_endless_silence(self) -> None:
+    def test_L8_T4_endless_silence(self) -> None:
         daemon, said, event = self.failed_load("load: progress weights 0.3\nstall", STALLS_SOON)
         failure, reason, code, by = self.evidence(daemon, event)
         self.assertEqual((failure, code, by), ("stalled", None, ""), "our SIGKILL is no cause (L20)")
@@ -83,7 +83,7 @@ class Misbehaviour(FaultScenario):
                                             '[defaults]\nload_timeout = "3s"\n')
         self.assertEqual(self.evidence(daemon, event)[0], "timeout")
 
-    def test_L8_slow_but_steady_reading_is_no_failure(self) -> None:
+    def test_L8_T5_slow_but_steady_reading_is_no_failure(self) -> None:
         daemon = self.faulty("load: progress weights 0.1\nread 1MiB 9s", STALLS_SOON)
         self.assertIn("fault worker", self.succeeds(daemon, "complete", MODEL, "hello"))
         self.assertEqual(daemon.events("load.failed"), [])
@@ -151,7 +151,7 @@ class Misbehaviour(FaultScenario):
         self.assertIn(reason, said)
         self.assertIn("zebra v2.gguf", self.succeeds(daemon, "logs", MODEL))
 
-    def test_L25_one_model_that_fails_leaves_the_others_loadable(self) -> None:
+    def test_L25_T9_T26_one_model_that_fails_leaves_the_others_loadable(self) -> None:
         self.script("", "good")
         daemon, _, _ = self.failed_load("start: exit 1")
         self.assertIn("fault worker", self.succeeds(daemon, "complete", "good", "hello"))

@@ -100,6 +100,7 @@ void explain(const Call& call, const std::string& model, const Result<std::strin
   put_present(call.state, model, report);
   put_instance(call, model, report);
   put_failures(call, standing, kept ? *kept : Records(), report);
+  if (report.has_standing() && report.state() == "absent") report.set_state("failed");
   if (!kept) report.set_history_problem(kept.error().message);
   call.state.store.loads(model, kPastLoads,
                          [call, &report](Result<std::vector<store::LoadRecord>> loads) {

@@ -2,6 +2,7 @@
 
 #include "common/text.h"
 #include "common/units.h"
+#include "supervisor/cli/error_report.h"
 #include "supervisor/cli/format/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 
@@ -12,7 +13,7 @@ constexpr std::size_t kNameBytes = 256;
 constexpr std::size_t kProblemBytes = 1024;
 
 Style style_of(const v1::Model& model) {
-  if (!model.problem().empty()) return Style::kBad;
+  if (!model.problem().empty() || model.state() == "failed") return Style::kBad;
   if (model.state() == "ready" || model.state() == "busy") return Style::kGood;
   return Style::kPlain;
 }
@@ -23,6 +24,14 @@ std::string shown_state(const v1::Model& model) {
   }
   return model.state().empty() || model.state() == "absent" ? "-"
                                                             : printable_line(model.state(), 32);
+}
+
+std::string shown_problem(const v1::Model& model, WallTime now) {
+  if (!model.problem().empty()) return printable_line(model.problem(), kProblemBytes);
+  if (!model.has_failure()) return "";
+  const v1::Failure& failure = model.failure();
+  return printable_line(failure.class_() + ": " + failure.reason(), kProblemBytes) + " (" +
+         ago(failure.since_unix_ms(), now) + ")";
 }
 
 }  // namespace
@@ -44,6 +53,7 @@ ExitCode run_models(Context& context) {
                {"CHAT"},
                {"STATE"},
                {"PROBLEM"}});
+  const WallTime now = context.environment().wall_now();
   for (const v1::Model& model : reply->models()) {
     const bool served = model.problem().empty() && model.context() > 0;
     const bool known = model.parameters() > 0;
@@ -54,7 +64,7 @@ ExitCode run_models(Context& context) {
                {served ? std::to_string(model.context()) : "-"},
                {model.can_chat() ? "yes" : "no"},
                {shown_state(model), style_of(model)},
-               {printable_line(model.problem(), kProblemBytes), Style::kBad}});
+               {shown_problem(model, now), Style::kBad}});
   }
   if (table.empty()) {
     context.print("no models: put a *.gguf file into one of the configured model directories\n");

@@ -1,5 +1,8 @@
 #include "supervisor/gateway/grpc/convert.h"
 
+#include <chrono>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "supervisor/gateway/validate.h"
@@ -171,6 +174,23 @@ v1::Model to_proto(const catalog::Model& model, const std::string& state, bool w
   to.set_shards(static_cast<std::uint32_t>(model.shards.size()));
   to.set_modified_unix_ms(model.modified.time_since_epoch().count());
   return to;
+}
+
+void put_failures(const std::vector<core::FailureRecord>& standing, v1::ListModelsResponse& to) {
+  std::map<std::string_view, const core::FailureRecord*> by_model;
+  for (const core::FailureRecord& record : standing) by_model.emplace(record.model, &record);
+  for (v1::Model& model : *to.mutable_models()) {
+    const auto found = by_model.find(model.name());
+    if (found == by_model.end()) continue;
+    const core::FailureRecord& record = *found->second;
+    if (model.state() == "absent") model.set_state("failed");
+    v1::Failure& failure = *model.mutable_failure();
+    failure.set_id(record.id.to_string());
+    failure.set_class_(std::string(core::failure_class_name(record.failure_class)));
+    failure.set_reason(record.reason);
+    failure.set_since_unix_ms(record.ended.time_since_epoch() / std::chrono::milliseconds(1));
+    failure.set_instance_id(record.instance.to_string());
+  }
 }
 
 }  // namespace berth::gateway

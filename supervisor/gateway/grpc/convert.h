@@ -1,12 +1,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "berth/v1/admin.pb.h"
 #include "berth/v1/inference.pb.h"
 #include "common/result.h"
 #include "supervisor/catalog/model.h"
 #include "supervisor/core/generation.h"
+#include "supervisor/core/ledger/failure_record.h"
 #include "supervisor/gateway/generation.h"
 #include "supervisor/residency/residency.h"
 
@@ -25,5 +27,8 @@ v1::GenerateEvent to_event(const Finished& finished);
 
 // `with_path`: for admins.
 v1::Model to_proto(const catalog::Model& model, const std::string& state, bool with_path);
+// Gives each of the models the failure that stands against it; one that is not loaded has then
+// failed.
+void put_failures(const std::vector<core::FailureRecord>& standing, v1::ListModelsResponse& to);
 
 }  // namespace berth::gateway

@@ -115,6 +115,7 @@ grpc::ServerUnaryReactor* InferenceService::ListModels(grpc::CallbackServerConte
       *response->add_models() =
           to_proto(*model, services_.residency.state_of(model->name), /*with_path=*/true);
     }
+    put_failures(services_.residency.standing_failures(), *response);
     reactor->Finish(grpc::Status::OK);
   });
   return reactor;

@@ -70,6 +70,24 @@ TEST_F(VerbsTest, ModelsShowsATable) {
   EXPECT_EQ(program.out.text, "demo\nbroken\n");
 }
 
+TEST_F(VerbsTest, T3_ModelsShowsWhichFailed) {
+  daemon.list_models = [](grpc::ServerContext&, const v1::ListModelsRequest&,
+                          v1::ListModelsResponse& reply) {
+    v1::Model& model = *reply.add_models();
+    model = test::model("zebra");
+    model.set_state("failed");
+    model.mutable_failure()->set_class_("permanent");
+    model.mutable_failure()->set_reason("unknown model architecture: 'zebra'");
+    model.mutable_failure()->set_since_unix_ms(1);
+    return grpc::Status::OK;
+  };
+  ASSERT_EQ(program.run({"models"}), ExitCode::kOk);
+  EXPECT_NE(program.out.text.find("failed"), std::string::npos) << program.out.text;
+  EXPECT_NE(program.out.text.find("permanent: unknown model architecture: 'zebra' ("),
+            std::string::npos)
+      << program.out.text;
+}
+
 TEST_F(VerbsTest, NoModelsIsSaidWithWhatToDo) {
   daemon.list_models = [](grpc::ServerContext&, const v1::ListModelsRequest&,
                           v1::ListModelsResponse&) { return grpc::Status::OK; };

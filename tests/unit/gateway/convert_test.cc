@@ -65,6 +65,29 @@ TEST(Convert, PathsAreForAdmins) {
   EXPECT_EQ(to_proto(model, "absent", /*with_path=*/true).path(), model.path);
 }
 
+TEST(Convert, T3_AModelThatFailedIsNotOneThatIsMerelyNotLoaded) {
+  v1::ListModelsResponse to;
+  for (const auto* const name : {"good", "failed", "loading"}) to.add_models()->set_name(name);
+  to.mutable_models(0)->set_state("absent");
+  to.mutable_models(1)->set_state("absent");
+  to.mutable_models(2)->set_state("loading");
+  core::FailureRecord record;
+  record.model = "failed";
+  record.failure_class = core::FailureClass::kPermanent;
+  record.reason = "unknown model architecture";
+  record.ended = WallTime(std::chrono::seconds(7));
+  auto again = record;
+  again.model = "loading";
+  put_failures({record, again}, to);
+  EXPECT_EQ(to.models(0).state(), "absent");
+  EXPECT_FALSE(to.models(0).has_failure());
+  EXPECT_EQ(to.models(1).state(), "failed");
+  EXPECT_EQ(to.models(1).failure().class_(), "permanent");
+  EXPECT_EQ(to.models(1).failure().reason(), "unknown model architecture");
+  EXPECT_EQ(to.models(1).failure().since_unix_ms(), 7000);
+  EXPECT_EQ(to.models(2).state(), "loading");
+}
+
 // Fills every field, of messages within too, with something that its type can hold; strings are
 // JSON, so that they are well-formed wherever they go.
 void fill(google::protobuf::Message& message, int& counter) {
