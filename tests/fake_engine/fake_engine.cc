@@ -57,6 +57,7 @@ FakeEngine::FakeEngine(FakeSettings settings) : settings_(std::move(settings)) {
   facts_.cells = s.cells != 0 ? s.cells : s.window;
   facts_.sequences = s.sequences;
   facts_.batch = s.batch;
+  facts_.micro_batch = s.batch;
   facts_.threads = s.threads;
   facts_.vocabulary = kEnd + 1 + static_cast<std::uint32_t>(s.control_tokens.size());
   facts_.purpose = s.purpose;

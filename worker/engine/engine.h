@@ -37,6 +37,7 @@ struct EngineFacts {
   std::uint32_t sequences = 0;  // sequence ids are 0 to sequences - 1
   std::uint32_t cells = 0;      // tokens that all sequences hold together (M4), at least one window
   std::uint32_t batch = 0;      // most tokens of one decode()
+  std::uint32_t micro_batch = 0;  // most of them that are computed at once; sets the working memory
   std::uint32_t vocabulary = 0;
   std::uint32_t threads = 0;
   Purpose purpose = Purpose::kGenerate;

@@ -83,6 +83,7 @@ void LlamaEngine::set_context_facts(const EngineSettings& settings, std::uint32_
   facts_.cells = llama_n_ctx(context);
   facts_.sequences = settings.sequences;
   facts_.batch = std::min(embeds ? window : settings.batch, llama_n_batch(context));
+  facts_.micro_batch = std::min(facts_.batch, llama_n_ubatch(context));
   facts_.threads = threads;
   facts_.build_id = llama_build_id();
   facts_.purpose = kind_.purpose;

@@ -206,7 +206,8 @@ void Host::context_thread() {
   engine_ = std::move(*engine);
   on_progress(LoadProgress{"warmup"});
   const auto loaded = steady_now();
-  if (auto proven = prove(*engine_, [this] { return cancel_load_.load(); }); !proven) {
+  const auto proof = options_.prove_micro_batch ? Proof::kMicroBatch : Proof::kOneToken;
+  if (auto proven = prove(*engine_, proof, [this] { return cancel_load_.load(); }); !proven) {
     load_failed(LoadFailure{"unclassified", proven.error().message, cancel_load_.load()});
     return;
   }

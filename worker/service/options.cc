@@ -117,6 +117,11 @@ std::vector<Option> base_options() {
          o.parent_stdin = true;
          return {};
        }},
+      {"--prove-micro-batch", false,
+       [](O& o, Text) -> Status {
+         o.prove_micro_batch = true;
+         return {};
+       }},
       {"--sandbox", true,
        [](O& o, Text v) {
          std::string choice;
@@ -267,6 +272,8 @@ std::string_view help_text() {
   --instance UUID          the instance's id, checked against the supervisor's greeting
   --notify-fd N            writes "listening" to this descriptor once clients can connect
   --parent-stdin           exits when its standard input ends
+  --prove-micro-batch      computes as many tokens as are ever computed at once before it is ready,
+                           so that memory which that lacks is missed now (default: one token)
   --sandbox on|off         off: the worker may do all that its user may (default: on)
   --sandbox-report         says as JSON which parts of the sandbox this kernel has, and exits
   --devices                lists ggml's devices as JSON and exits

@@ -21,6 +21,7 @@ struct Options {
   std::string instance;          // empty: not checked
   int notify_fd = -1;
   bool parent_stdin = false;
+  bool prove_micro_batch = false;  // before it is ready
   bool sandbox = true;
 };
 

@@ -111,10 +111,12 @@ std::vector<Architecture> architectures(bool generating) {
 // flash attention, whose results on processors depend on the shape by more, and with f32 for
 // weights and cache that is a millionth of a logit, and the best token is further ahead.
 
+// The worker that has proven a full micro-batch answers as one that has not (L6).
 TEST_P(Generating, GreedyIsRepeatable) {
   const auto path = model();
-  WorkerProcess worker(
-      {path, {"--context", "512", "--kv-type", "f32", "--flash-attention", "off"}});
+  WorkerProcess worker({path,
+                        {"--context", "512", "--kv-type", "f32", "--flash-attention", "off",
+                         "--prove-micro-batch"}});
   const auto event = worker.wait_loaded();
   ASSERT_TRUE(event && event->has_ready()) << worker.log();
   EXPECT_EQ(event->ready().vocabulary(), 1024U);

@@ -86,6 +86,16 @@ TEST_F(Load, L6_ReadyComesOnceWithTheFacts) {
   EXPECT_GT(ready.memory(0).working_bytes(), 0U);
 }
 
+TEST_F(Load, L6_T61_AFullMicroBatchIsComputedBeforeReady) {
+  for (const bool embeds : {false, true}) {
+    std::vector<std::string> arguments = {"--context", "1024", "--prove-micro-batch"};
+    if (embeds) arguments.emplace_back("--embeddings");
+    WorkerProcess worker({tinychat(), arguments});
+    const auto event = worker.wait_loaded();
+    ASSERT_TRUE(event && event->has_ready()) << worker.log();
+  }
+}
+
 TEST_F(Load, L15_BrokenModelsFailWithTheirClass) {
   using test_models::Fault;
   const std::map<Fault, std::string> not_permanent = {

@@ -242,7 +242,7 @@ TEST_F(LaneRunnerTest, AnswersAsTheEngineSays) {
 
 TEST_F(LaneRunnerTest, L6_ProvesWithOneTokenAndLeavesNothingBehind) {
   FakeEngine engine(1);
-  ASSERT_TRUE(prove(engine, [] { return false; }).has_value());
+  ASSERT_TRUE(prove(engine, Proof::kOneToken, [] { return false; }).has_value());
   EXPECT_EQ(engine.computed_tokens, 1U);
   const std::vector<BatchItem> first = {BatchItem{0, 'x', 0, true}};
   std::string problem;
@@ -250,9 +250,28 @@ TEST_F(LaneRunnerTest, L6_ProvesWithOneTokenAndLeavesNothingBehind) {
 
   FakeEngine broken(1);
   broken.fail_next = true;
-  const auto proof = prove(broken, [] { return false; });
+  const auto proof = prove(broken, Proof::kOneToken, [] { return false; });
   ASSERT_FALSE(proof.has_value());
   EXPECT_THAT(proof.error().message, testing::HasSubstr("the test says so"));
+}
+
+TEST_F(LaneRunnerTest, L6_T61_ProvesWithAFullMicroBatch) {
+  FakeEngine engine(2, 64, 32);
+  ASSERT_TRUE(prove(engine, Proof::kMicroBatch, [] { return false; }).has_value());
+  EXPECT_EQ(engine.computed_tokens, 32U);
+  const std::vector<BatchItem> first = {BatchItem{0, 'x', 0, true}};
+  std::string problem;
+  EXPECT_EQ(engine.decode(first, problem), DecodeOutcome::kDone) << "nothing is left behind";
+
+  FakeEngine small(1, 16, 32);
+  ASSERT_TRUE(prove(small, Proof::kMicroBatch, [] { return false; }).has_value());
+  EXPECT_EQ(small.computed_tokens, 16U) << "no more than the window";
+
+  FakeEngine broken(1, 64, 32);
+  broken.fail_next = true;
+  const auto proof = prove(broken, Proof::kMicroBatch, [] { return false; });
+  ASSERT_FALSE(proof.has_value());
+  EXPECT_THAT(proof.error().message, testing::HasSubstr("could not compute 32 tokens"));
 }
 
 TEST_F(LaneRunnerTest, L6_WhatGivesNoUsableEmbeddingIsNotReady) {
@@ -260,9 +279,9 @@ TEST_F(LaneRunnerTest, L6_WhatGivesNoUsableEmbeddingIsNotReady) {
   settings.purpose = Purpose::kEmbed;
   settings.embedding_size = 4;
   FakeEngine engine(settings);
-  EXPECT_TRUE(prove(engine, [] { return false; }).has_value());
+  EXPECT_TRUE(prove(engine, Proof::kOneToken, [] { return false; }).has_value());
   engine.unusable_token = 0;
-  const auto proof = prove(engine, [] { return false; });
+  const auto proof = prove(engine, Proof::kOneToken, [] { return false; });
   ASSERT_FALSE(proof.has_value());
   EXPECT_THAT(proof.error().message, testing::HasSubstr("NaN"));
 }
