@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/chat_template_names.h"
+
 namespace berth::catalog {
 namespace {
 
@@ -502,6 +504,7 @@ constexpr std::array kSettings = {
                 .type = kPath,
                 .fallback = R"("")",
                 .prefix = kBuiltinTemplate,
+                .prefix_names = kChatTemplateNames,
                 .may_be_empty = true,
                 .used = true,
                 .store = into<&ModelSettings::chat_template>,

@@ -71,7 +71,8 @@ struct SettingSpec {
   double high = 0;
   std::string_view word = {};     // taken besides: "auto", "off"
   std::string_view choices = {};  // of kChoice, separated by blanks
-  std::string_view prefix = {};   // of a kPath: a text that begins with it is taken as it is
+  std::string_view prefix = {};  // of a kPath: a text that begins with it is no path, but names …
+  std::span<const std::string_view> prefix_names = {};  // … one of these
   bool may_be_empty = false;
   bool used = false;  // by this version; else it is checked and reported as ignored
   Applies applies = Applies::kEvery;

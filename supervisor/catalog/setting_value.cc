@@ -236,7 +236,7 @@ class ValueCheck {
     switch (spec_.type) {
       case SettingType::kPath:
       case SettingType::kPathList:
-        if (!spec_.prefix.empty() && text.starts_with(spec_.prefix)) return text;
+        if (!spec_.prefix.empty() && text.starts_with(spec_.prefix)) return prefixed(node);
         return path(node);
       case SettingType::kHostPort:
         if (const auto good = check_host_port(text); !good) {
@@ -256,6 +256,20 @@ class ValueCheck {
       default:
         return text;
     }
+  }
+
+  [[nodiscard]] Text prefixed(const TomlNode& node) const {
+    const std::string name = node.text.substr(spec_.prefix.size());
+    const std::vector<std::string> names(spec_.prefix_names.begin(), spec_.prefix_names.end());
+    if (std::find(names.begin(), names.end(), name) != names.end()) return node.text;
+    const auto near = nearest_names(name, names, 1);
+    std::string known;
+    for (const std::string& one : names) known += (known.empty() ? "" : ", ") + one;
+    return unexpected_element(
+        node,
+        (near.empty() ? std::string()
+                      : "; did you mean " + toml_quote(std::string(spec_.prefix) + near[0]) + "?") +
+            "; behind \"" + std::string(spec_.prefix) + "\" can stand: " + known);
   }
 
   [[nodiscard]] Text path(const TomlNode& node) const {

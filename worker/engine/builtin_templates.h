@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/result.h"
 
@@ -19,6 +20,8 @@ struct FlatMessage {
 struct BuiltinTemplates {
   // Whether there is one of this name ("chatml").
   bool (*has)(std::string_view name) = nullptr;
+  // All names, in no order.
+  std::vector<std::string> (*names)() = nullptr;
   // The prompt, by the template of a name, or by the one that resembles a Jinja template.
   // Errors: kTemplateFailed where there is none, or it cannot take these messages.
   Result<std::string> (*apply)(const std::string& name_or_source,

@@ -15,11 +15,16 @@ namespace {
 constexpr std::size_t kFrameBytes = 128;  // about what a template adds to a message
 constexpr auto kMostBytes = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
 
-bool has_template(std::string_view name) {
+std::vector<std::string> template_names() {
   const auto count = llama_chat_builtin_templates(nullptr, 0);
-  if (count <= 0) return false;
+  if (count <= 0) return {};
   std::vector<const char*> names(static_cast<std::size_t>(count));
   llama_chat_builtin_templates(names.data(), names.size());
+  return {names.begin(), names.end()};
+}
+
+bool has_template(std::string_view name) {
+  const auto names = template_names();
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -64,7 +69,7 @@ Result<std::string> apply_template(const std::string& source, std::span<const Fl
 }  // namespace
 
 BuiltinTemplates llama_builtin_templates() {
-  return {&has_template, &apply_template};
+  return {&has_template, &template_names, &apply_template};
 }
 
 }  // namespace berth::worker

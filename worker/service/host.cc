@@ -60,12 +60,13 @@ void Host::block_signals() {
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-Host::Host(Options options, ListenSocket socket, TemplateChoice choice, EngineLoader loader)
+Host::Host(Options options, ListenSocket socket, tl::expected<TemplateChoice, LoadFailure> choice,
+           EngineLoader loader)
     : options_(std::move(options)),
       socket_(std::move(socket)),
       loader_(loader),
       runner_(*this),
-      preparer_(runner_, std::move(choice)),
+      preparer_(runner_, choice ? std::move(*choice) : TemplateChoice{}),
       hub_(options_.instance,
            ControlHub::Handlers{[this] {
                                   cancel_load_ = true;
@@ -80,6 +81,7 @@ Host::Host(Options options, ListenSocket socket, TemplateChoice choice, EngineLo
       heart_([this] { return heartbeat(); },
              [this](const v1::Heartbeat& beat) { hub_.tell_heartbeat(beat); }),
       service_(std::make_unique<WorkerService>(hub_, preparer_, runner_)) {
+  if (!choice) refused_ = std::move(choice).error();
   const auto set = ending_signals();
   signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -197,6 +199,7 @@ void Host::wake_main() {
 // --- context thread
 
 void Host::context_thread() {
+  if (refused_) return load_failed(*refused_);
   const auto begin = steady_now();
   auto engine = loader_(options_.engine, *this);
   if (!engine) {

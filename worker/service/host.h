@@ -33,7 +33,9 @@ using EngineLoader = tl::expected<std::unique_ptr<Engine>, LoadFailure> (*)(cons
 // run()'s return, which the program must follow by _exit: threads are left as they are.
 class Host final : private LoadObserver, private LaneObserver {
  public:
-  Host(Options options, ListenSocket socket, TemplateChoice choice, EngineLoader loader);
+  // Without a `choice` the load fails with its error.
+  Host(Options options, ListenSocket socket, tl::expected<TemplateChoice, LoadFailure> choice,
+       EngineLoader loader);
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
   ~Host() override;
@@ -73,6 +75,7 @@ class Host final : private LoadObserver, private LaneObserver {
   Options options_;
   ListenSocket socket_;
   EngineLoader loader_;
+  std::optional<LoadFailure> refused_;  // why nothing is loaded
   LaneRunner runner_;
   Preparer preparer_;
   ControlHub hub_;

@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/fd.h"
 #include "worker/sandbox/sandbox.h"
@@ -39,8 +41,20 @@ std::string read_template(const std::string& path) {
   return text;
 }
 
-// A name without a directory is that of a built-in template, unless there is such a file.
-Result<TemplateChoice> choose_template(const Options& options, BuiltinTemplates builtin) {
+std::string unknown_template(const std::string& name, BuiltinTemplates builtin) {
+  auto names = builtin.names != nullptr ? builtin.names() : std::vector<std::string>();
+  std::sort(names.begin(), names.end());
+  std::string text = "--chat-template " + name +
+                     " is no regular file that can be read, and this libllama has no chat "
+                     "template of this name. It has";
+  for (const auto& known : names) text += (&known == &names.front() ? ": " : ", ") + known;
+  return text + (names.empty() ? " none." : ".");
+}
+
+// A name without a directory is that of a built-in template, unless there is such a file. What is
+// wrong with a file may be right the next time, so that this is no permanent failure.
+tl::expected<TemplateChoice, LoadFailure> choose_template(const Options& options,
+                                                          BuiltinTemplates builtin) {
   TemplateChoice choice;
   choice.program = options.template_program;
   if (choice.program.empty()) choice.program = template_program_beside_self();
@@ -49,12 +63,15 @@ Result<TemplateChoice> choose_template(const Options& options, BuiltinTemplates 
   if (wanted.empty()) return choice;
   choice.source = read_template(wanted);
   if (!choice.source.empty()) return choice;
-  choice.named =
-      wanted.find('/') == std::string::npos && builtin.has != nullptr && builtin.has(wanted);
+  if (wanted.find('/') != std::string::npos) {
+    return tl::unexpected(LoadFailure{
+        "unclassified", "--chat-template " + wanted +
+                            " cannot be read, is no regular file, is empty or longer than 256 "
+                            "KiB."});
+  }
+  choice.named = builtin.has != nullptr && builtin.has(wanted);
   if (!choice.named) {
-    return fail(Reason::kInvalidArgument,
-                "--chat-template " + wanted +
-                    " cannot be read, is no regular file, is empty or longer than 256 KiB.");
+    return tl::unexpected(LoadFailure{"permanent", unknown_template(wanted, builtin)});
   }
   choice.source = wanted;
   return choice;
@@ -95,7 +112,8 @@ void shut_in(const Options& options, const TemplateChoice& choice) {
 }  // namespace
 
 int complain(std::string_view message, int status) {
-  const auto line = "berth-worker: " + std::string(message) + "\n";
+  const auto line =
+      std::string(status == 0 ? "berth-worker: " : kRefusal) + std::string(message) + "\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
   return status;
 }
@@ -106,15 +124,15 @@ int serve(Options options, EngineLoader loader, BuiltinTemplates builtin) {
                     kExitUsage);
   }
   auto choice = choose_template(options, builtin);
-  if (!choice) return complain(choice.error().message, kExitUsage);
   Host::block_signals();
   auto socket = ListenSocket::open(options.socket);
   if (!socket) {
     const bool usage = socket.error().reason == Reason::kInvalidArgument;
     return complain(socket.error().message, usage ? kExitUsage : kExitFailed);
   }
-  shut_in(options, *choice);
-  Host host(std::move(options), std::move(*socket), std::move(*choice), loader);
+  if (!choice) complain(choice.error().reason, 0);
+  shut_in(options, choice.value_or(TemplateChoice{}));
+  Host host(std::move(options), std::move(*socket), std::move(choice), loader);
   const int status = host.run();
   ::_exit(status);  // other threads may be anywhere in gRPC or libllama
 }

@@ -15,7 +15,7 @@ namespace berth::core {
 
 // What a log says of a load: it cannot succeed any more.
 struct LogVerdict {
-  FailureClass failure_class = FailureClass::kUnclassified;  // permanent, resource or crash
+  FailureClass failure_class = FailureClass::kUnclassified;  // not those of exits and times
   std::string exception;   // the Python name as printed; empty: no line of Python
   std::string reason;      // the carried text of the line (L16)
   std::uint64_t line = 0;  // which one: 1 is the first that was fed

@@ -156,6 +156,10 @@ bool is_linker_error(std::string_view message) {
 
 }  // namespace
 
+bool is_worker_refusal(std::string_view message) {
+  return message.starts_with("berth-worker: cannot start: ");
+}
+
 bool is_abort(std::string_view message) {
   if (begins_with_any_of(message, "SABITF") && is_bare_signal(message)) return true;
   if (is_glibc_abort(message) || is_sanitizer_error(message)) return true;

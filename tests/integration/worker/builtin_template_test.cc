@@ -1,5 +1,6 @@
 // libllama's own chat templates: by name, and where the model's cannot be read.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/integration/worker/worker_process.h"
@@ -24,9 +25,14 @@ TEST(BuiltinTemplate, ByNameGivesWhatTheModelsOwnGives) {
   EXPECT_EQ(got.text, expected.text);
 }
 
-TEST(BuiltinTemplate, UnknownNamesAreWrongUse) {
+TEST(BuiltinTemplate, L7_AnUnknownNameIsATypedFailureWithTheNames) {
   WorkerProcess worker({tinychat(), {"--chat-template", "nosuchtemplate"}});
-  EXPECT_EQ(worker.wait_exit().code, 2);
+  const auto loaded = worker.wait_loaded();
+  ASSERT_TRUE(loaded && loaded->has_load_failed()) << worker.log();
+  EXPECT_EQ(loaded->load_failed().class_(), "permanent");
+  EXPECT_THAT(loaded->load_failed().reason(), testing::HasSubstr("nosuchtemplate"));
+  EXPECT_THAT(loaded->load_failed().reason(), testing::HasSubstr(", chatml, "));
+  EXPECT_EQ(worker.wait_exit().code, 1);
 }
 
 }  // namespace

@@ -242,10 +242,11 @@ TEST(Life, SocketPathThatIsTooLongIsWrongUse) {
 TEST(Life, WrongUseIsExplained) {
   WorkerProcess worker({tinychat(), {"--sequence", "2"}});
   EXPECT_EQ(worker.wait_exit().code, 2);
+  EXPECT_THAT(worker.log(), HasSubstr("berth-worker: cannot start: "));
   EXPECT_THAT(worker.log(), HasSubstr("--sequences"));
 }
 
-TEST(Life, TemplateThatIsNoFileOfTemplateSizeIsWrongUse) {
+TEST(Life, L7_TemplateThatIsNoFileOfTemplateSizeIsATypedFailure) {
   std::string pattern = "/tmp/berth-XXXXXX";
   const std::string directory = ::mkdtemp(pattern.data());
   const auto fifo = directory + "/fifo";
@@ -254,7 +255,11 @@ TEST(Life, TemplateThatIsNoFileOfTemplateSizeIsWrongUse) {
   std::ofstream(longer) << std::string((256U << 10U) + 1, 'x');
   for (const auto& path : {fifo, longer, directory, std::string("/dev/zero")}) {
     WorkerProcess worker({tinychat(), {"--chat-template", path}});
-    EXPECT_EQ(worker.wait_exit().code, 2) << path;
+    const auto loaded = worker.wait_loaded();
+    ASSERT_TRUE(loaded && loaded->has_load_failed()) << worker.log();
+    EXPECT_EQ(loaded->load_failed().class_(), "unclassified");
+    EXPECT_THAT(loaded->load_failed().reason(), HasSubstr("--chat-template " + path));
+    EXPECT_EQ(worker.wait_exit().code, 1) << path;
     EXPECT_THAT(worker.log(), HasSubstr("--chat-template " + path));
   }
   std::filesystem::remove_all(directory);

@@ -129,6 +129,10 @@ constexpr Case kCases[] = {
      "`~` is not expanded"},
     {"path_with_control_characters", "[server]\nstate_dir = \"/a\\nb\"\n", 2, "server.state_dir",
      "control characters"},
+    {"chat_template_that_is_unknown", "[model.x]\nchat_template = \"builtin:chatmll\"\n", 2,
+     "model.\"x\".chat_template", "did you mean \"builtin:chatml\"?", ", gemma, "},
+    {"chat_template_without_a_name", "[defaults]\nchat_template = \"builtin:\"\n", 2,
+     "defaults.chat_template", "found the string \"builtin:\"", ", gemma, "},
     {"a_date", "[server]\nstate_dir = 2024-05-06\n", 2, "server.state_dir",
      "found the date or time 2024-05-06"},
 

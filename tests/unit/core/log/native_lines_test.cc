@@ -27,6 +27,14 @@ void expect_none(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) EXPECT_EQ(said(line + "\n"), "") << line;
 }
 
+TEST(NativeLines, L15_WhyBerthWorkerDoesNotBeginIsAFaultOfItsLaunch) {
+  expect_all("launch",
+             {"berth-worker: cannot start: There is no option \"--sequence\" (see --help).",
+              "berth-worker: cannot start: Another process listens on /run/x.sock."});
+  expect_none({"berth-worker: parts of the sandbox are not there: landlock.",
+               "berth-worker: cannot start"});
+}
+
 TEST(NativeLines, L15_FaultsOfTheModelFileArePermanent) {
   const std::string load = "llama_model_load: error loading model: ";
   expect_all(
