@@ -4,8 +4,6 @@
 #include <array>
 #include <string_view>
 
-#include "common/openmp.h"
-
 namespace berth {
 namespace {
 
@@ -100,16 +98,11 @@ std::vector<std::string> worker_environment(const std::vector<std::string>& envi
   if (BERTH_LLAMA_PRIVATE != 0 && uses_vulkan(settings)) {
     kept.emplace_back("LD_LIBRARY_PATH=" BERTH_LLAMA_LIB_DIR);
   }
-  bool spin_is_set = false;
   for (const std::string& variable : environment) {
     if (configures_devices(variable) && !variable.starts_with("GGML_NO_BACKTRACE=")) {
       kept.push_back(variable);
-      spin_is_set = spin_is_set || variable.starts_with(std::string(kSpinVariable) + "=") ||
-                    variable.starts_with("OMP_WAIT_POLICY=");
     }
   }
-  // The worker would start itself again to set this, which takes 3 ms.
-  if (!spin_is_set) kept.push_back(std::string(kSpinVariable) + "=" + kSpinCount);
   return kept;
 }
 

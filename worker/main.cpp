@@ -10,6 +10,7 @@
 #include "worker/engine/llama_devices.h"
 #include "worker/engine/llama_load.h"
 #include "worker/engine/llama_templates.h"
+#include "worker/lanes/run_delay.h"
 #include "worker/sandbox/sandbox.h"
 #include "worker/service/options.h"
 #include "worker/service/process_limits.h"
@@ -32,7 +33,8 @@ int main(int argc, char** argv) {
   const std::span<const char* const> arguments(argv, static_cast<std::size_t>(argc));
   auto options = worker::parse_options(arguments.subspan(1));
   if (!options) return worker::complain(options.error().message, worker::kExitUsage);
-  if (options->action == worker::Options::Action::kServe) worker::restart_with_short_spin(argv);
+  const bool serves = options->action == worker::Options::Action::kServe;
+  if (serves && !worker::run_delay_reader()()) worker::restart_with_short_spin(argv);
   worker::limit_own_process();
   switch (options->action) {
     case worker::Options::Action::kHelp:

@@ -8,9 +8,13 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "common/openmp.h"
-
 namespace berth::worker {
+namespace {
+
+constexpr const char* kSpinVariable = "GOMP_SPINCOUNT";
+constexpr const char* kSpinCount = "5000";
+
+}  // namespace
 
 void limit_own_process() {
   const rlimit no_core{0, 0};

@@ -9,10 +9,13 @@ namespace berth::worker {
 // Main thread, before any other starts. Cannot fail.
 void limit_own_process();
 
-// OpenMP's threads wait for each other by spinning, by default so long that on a machine with other
-// work each token can take a hundred times as long as it should. How long is read from the
-// environment before main(): where nobody has set it (berthd does), the program starts itself again
-// with GOMP_SPINCOUNT, which costs 3 ms. Main thread, before anything else.
+// OpenMP's threads wait for each other by spinning, some milliseconds before they sleep. On a
+// machine with other work each token can then take a hundred times as long as it should, unless
+// fewer threads compute meanwhile (ThreadPace). For where that cannot be known: the spinning is
+// bounded by GOMP_SPINCOUNT, to some tens of microseconds. That is longer than most steps of a
+// small model, so that little is lost while the machine is idle. It is read from the environment
+// before main(): where nobody has set it, the program starts itself again with it, which costs 3
+// ms. Main thread, before anything else.
 void restart_with_short_spin(char** argv);
 
 }  // namespace berth::worker
