@@ -314,6 +314,7 @@ class Daemon {
             .prepare_launch =
                 [this](std::shared_ptr<const catalog::Model> model, const Uuid& instance,
                        std::function<void(Result<residency::PreparedLaunch>)> done) {
+                  done = noting_kernel_log(std::move(done));
                   preparer_->prepare(std::move(model), instance, std::move(done));
                 },
             .log_tail =
@@ -339,17 +340,31 @@ class Daemon {
             },
             .oom_killed =
                 [this](pid_t pid, std::function<void(bool)> done) {
-                  if (launcher_->counted_oom_kill(pid)) {
-                    clock_.post([done = std::move(done)] { done(true); });
-                    return;
-                  }
-                  run_blocking_([this, pid, done = std::move(done)] {
-                    clock_.post(
-                        [done, killed = memory::kernel_killed_for_memory(pid)] { done(killed); });
+                  run_blocking_([this, pid, place = kernel_log_.take(pid),
+                                 done = std::move(done)] {
+                    const bool killed = place && place->tells_of_kill(pid);
+                    clock_.post([done, killed] { done(killed); });
                   });
-                }},
+                },
+            .oom_counted = [this](pid_t pid) { return launcher_->counted_oom_kill(pid); }},
         limits);
     return {};
+  }
+
+  // What the kernel tells of the process that is launched next comes behind the place at which its
+  // log is now (L9).
+  std::function<void(Result<residency::PreparedLaunch>)> noting_kernel_log(
+      std::function<void(Result<residency::PreparedLaunch>)> done) {
+    return [this, done = std::move(done)](Result<residency::PreparedLaunch> prepared) {
+      if (prepared) {
+        prepared->spec.started = [this, place = memory::KernelLogPlace::newest(),
+                                  also = std::move(prepared->spec.started)](pid_t pid) {
+          kernel_log_.put(pid, place);
+          if (also) also(pid);
+        };
+      }
+      done(std::move(prepared));
+    };
   }
 
   // The loop runs from here on.
@@ -601,6 +616,7 @@ class Daemon {
   std::unique_ptr<process::WorkerCgroups> cgroups_;  // null: there are none
   std::string cgroup_problem_;                       // why, where there should be; empty: none
   std::optional<process::RealLauncher> launcher_;
+  memory::KernelLogPlaces kernel_log_{[this](pid_t pid) { return launcher_->owns(pid); }};
   std::unique_ptr<process::Subreaper> subreaper_;
   rpc::GrpcWorkerConnector connector_{clock_};
   CommandRuns commands_;

@@ -139,6 +139,7 @@ void InstanceMachine::on_event(const OomProven& /*event*/, const Moment& /*now*/
                                InstanceActions& /*out*/) {
   if (!verdict_pending_ || has_process_) return;
   evidence_.oom_proven = true;
+  if (evidence_.reason.empty()) evidence_.reason = kOomReason;
   weigh();
 }
 

@@ -5,11 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
+#include <cstdint>
 
-#include "common/fd.h"
 #include "supervisor/memory/proc_text.h"
 
 namespace berth::memory {
@@ -17,7 +17,6 @@ namespace {
 
 // PROC_PID_INIT_INO of include/linux/proc_ns.h: the first namespace of process numbers.
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;
-constexpr std::uint64_t kLookBackUs = 30'000'000;
 constexpr int kLastLineMs = 20;
 // Priority and facility are one number; the kernel's facility is 0, and no program can write it.
 constexpr std::uint64_t kPriorities = 8;
@@ -28,43 +27,29 @@ bool sees_the_kernels_numbers() {
   return ::stat("/proc/self/ns/pid", &info) == 0 && info.st_ino == kFirstPidNamespace;
 }
 
-std::uint64_t since_start_us() {
-  constexpr std::uint64_t kMillion = 1'000'000;
-  timespec now{};
-  if (::clock_gettime(CLOCK_MONOTONIC, &now) != 0) return 0;
-  return static_cast<std::uint64_t>(now.tv_sec) * kMillion +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1000;
-}
-
 // Reads what is there now.
-bool told(int log, pid_t pid, std::uint64_t since_us) {
+bool told(int log, pid_t pid) {
   std::array<char, 8192> buffer{};  // CONSOLE_EXT_LOG_MAX: no record is longer
   for (std::size_t i = 0; i < kMostRecords; ++i) {
     const ssize_t size = ::read(log, buffer.data(), buffer.size());
-    // EPIPE: the oldest ones were overwritten meanwhile.
+    // EPIPE: the oldest ones were overwritten meanwhile; what is left comes next.
     if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;
     if (size <= 0) return false;
     const std::string_view record(buffer.data(), static_cast<std::size_t>(size));
-    if (tells_of_oom_kill(record, pid, since_us)) return true;
+    if (tells_of_oom_kill(record, pid)) return true;
   }
   return false;
 }
 
 }  // namespace
 
-bool tells_of_oom_kill(std::string_view record, pid_t pid, std::uint64_t since_us) {
+bool tells_of_oom_kill(std::string_view record, pid_t pid) {
   const auto priority = leading_number(record);
   const std::size_t head = record.find(';');
   if (!priority || *priority >= kPriorities || head == std::string_view::npos) return false;
-  std::string_view time = record.substr(0, head);
-  for (int commas = 0; commas < 2; ++commas) {
-    const std::size_t comma = time.find(',');
-    if (comma == std::string_view::npos) return false;
-    time.remove_prefix(comma + 1);
-  }
-  const auto when = leading_number(time);
-  if (!when || *when < since_us) return false;
-  std::string_view text = record.substr(head + 1);
+  const std::string_view fields = record.substr(0, head);
+  if (std::ranges::count(fields, ',') < 2) return false;
+  const std::string_view text = record.substr(head + 1);
   if (!text.starts_with("Out of memory") && !text.starts_with("Memory cgroup out of memory")) {
     return false;
   }
@@ -76,17 +61,39 @@ bool tells_of_oom_kill(std::string_view record, pid_t pid, std::uint64_t since_u
   return pid > 0 && number && *number == static_cast<std::uint64_t>(pid);
 }
 
-bool kernel_killed_for_memory(pid_t pid) {
-  if (!sees_the_kernels_numbers()) return false;
-  const UniqueFd log(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!log) return false;
-  const std::uint64_t now = since_start_us();
-  const std::uint64_t since = now > kLookBackUs ? now - kLookBackUs : 0;
-  if (told(log.get(), pid, since)) return true;
+std::shared_ptr<const KernelLogPlace> KernelLogPlace::newest() {
+  if (!sees_the_kernels_numbers()) return nullptr;
+  UniqueFd log(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  // Kernel: Documentation/ABI/testing/dev-kmsg: behind the last record that is there.
+  if (!log || ::lseek(log.get(), 0, SEEK_END) < 0) return nullptr;
+  return std::make_shared<const KernelLogPlace>(std::move(log));
+}
+
+bool KernelLogPlace::tells_of_kill(pid_t pid) const {
+  if (told(log_.get(), pid)) return true;
   // The kernel kills first and writes then.
-  pollfd more{log.get(), POLLIN, 0};
+  pollfd more{log_.get(), POLLIN, 0};
   if (::poll(&more, 1, kLastLineMs) <= 0) return false;
-  return told(log.get(), pid, since);
+  return told(log_.get(), pid);
+}
+
+void KernelLogPlaces::put(pid_t pid, std::shared_ptr<const KernelLogPlace> place) {
+  // The number is another process's now.
+  static_cast<void>(take(pid));
+  if (!place) return;
+  places_.emplace_back(pid, std::move(place));
+  const auto ended = [this](const Entry& entry) { return !lives_(entry.first); };
+  if (std::ranges::count_if(places_, ended) > static_cast<std::ptrdiff_t>(kMostEnded)) {
+    places_.erase(std::ranges::find_if(places_, ended));
+  }
+}
+
+std::shared_ptr<const KernelLogPlace> KernelLogPlaces::take(pid_t pid) {
+  const auto at = std::ranges::find(places_, pid, &Entry::first);
+  if (at == places_.end()) return nullptr;
+  auto place = std::move(at->second);
+  places_.erase(at);
+  return place;
 }
 
 }  // namespace berth::memory

@@ -2,22 +2,63 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
 #include <string_view>
+#include <utility>
+
+#include "common/fd.h"
 
 namespace berth::memory {
 
-// Whether the kernel's log tells that it killed that process for want of memory within the last
-// 30 s (L9). Only what the kernel itself wrote counts, and only where process numbers are the same
-// to it and to us, which they are not in a container with numbers of its own. False also where the
-// log cannot be read: it takes CAP_SYSLOG, or kernel.dmesg_restrict = 0. Asked where the cgroup of
-// the worker proves nothing (RealLauncher::counted_oom_kill), or there is none. Of a command's
-// worker the number is that of berth-shim, whose child the kernel kills first. Blocks: reads the
-// whole log, a few milliseconds, and waits 20 ms for a line that is only being written.
-bool kernel_killed_for_memory(pid_t pid);
+// Of one record of /dev/kmsg ("priority,sequence,microseconds,flags;text"): whether the kernel
+// itself tells in it that it killed that process for want of memory.
+bool tells_of_oom_kill(std::string_view record, pid_t pid);
 
-// Of one record of /dev/kmsg ("priority,sequence,microseconds,flags;text"): whether it tells so,
-// and is not older than `since_us` (microseconds since the start of the kernel).
-bool tells_of_oom_kill(std::string_view record, pid_t pid, std::uint64_t since_us);
+// A place in the kernel's log: behind the newest record at the moment when it was taken. What is
+// read from there is newer by the kernel's own sequence numbers, so that no clock is compared: the
+// time of a record is of a clock that drifts from every other one within weeks. Records that were
+// overwritten before they were read are skipped; what is left is newer all the same. Owns a
+// descriptor. One thread at a time.
+class KernelLogPlace {
+ public:
+  // Null where nothing can be proven by the kernel's log: it cannot be read, which takes CAP_SYSLOG
+  // or kernel.dmesg_restrict = 0; or process numbers are not the same to it and to us, as in a
+  // container with numbers of its own. Does not block.
+  static std::shared_ptr<const KernelLogPlace> newest();
+  // `log` gives one record with each read, and does not block.
+  explicit KernelLogPlace(UniqueFd log) : log_(std::move(log)) {}
+
+  // Whether it was told since then that the process was killed so. Once. Blocks: reads all that is
+  // new, at most a few milliseconds, and waits 20 ms for a line that is only being written.
+  [[nodiscard]] bool tells_of_kill(pid_t pid) const;
+
+ private:
+  UniqueFd log_;
+};
+
+// The places at which the log was when our processes were started (L9). Core strand. Forgets the
+// oldest of the processes that have ended.
+class KernelLogPlaces {
+ public:
+  // Whether a process is still there.
+  explicit KernelLogPlaces(std::function<bool(pid_t)> lives) : lives_(std::move(lives)) {}
+
+  // `place`, which may be null, was taken before that process was started.
+  void put(pid_t pid, std::shared_ptr<const KernelLogPlace> place);
+  // Null: none is known.
+  [[nodiscard]] std::shared_ptr<const KernelLogPlace> take(pid_t pid);
+  [[nodiscard]] std::size_t size() const { return places_.size(); }
+
+  static constexpr std::size_t kMostEnded = 64;
+
+ private:
+  using Entry = std::pair<pid_t, std::shared_ptr<const KernelLogPlace>>;
+
+  std::function<bool(pid_t)> lives_;
+  std::deque<Entry> places_;  // the oldest first
+};
 
 }  // namespace berth::memory

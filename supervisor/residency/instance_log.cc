@@ -41,9 +41,19 @@ void Instance::collect_log() {
   });
 }
 
-// A SIGKILL that was not ours may be the kernel's, and only it can say so (L9).
+// An end that was not ours may be the kernel's work, and only it can say so (L9): a SIGKILL, and
+// any exit of a program that ends when the kernel has killed a process of it.
 void Instance::ask_kernel() {
   const std::optional<core::ExitStatus> exit = machine_.own_exit();
+  if (exit && environment_.oom_counted && environment_.oom_counted(pid_)) {
+    environment_.clock.post([find = find_, id = machine_.id()] {
+      const auto self = find(id);
+      if (!self) return;
+      self->feed(core::OomProven{});
+      self->fetch_log_tail();
+    });
+    return;
+  }
   const auto* signalled = exit ? std::get_if<core::Signalled>(&*exit) : nullptr;
   if (!environment_.oom_killed || signalled == nullptr || signalled->signal != SIGKILL) {
     fetch_log_tail();

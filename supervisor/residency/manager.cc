@@ -406,8 +406,11 @@ void Manager::look_into_death(const Berth& berth, const Instance& instance) {
   }
   const auto* signalled = evidence.exit ? std::get_if<core::Signalled>(&*evidence.exit) : nullptr;
   const bool killed = signalled != nullptr && signalled->signal == SIGKILL;
-  if (!evidence.said && !killed) return;
-  post_mortem_.look_at({instance.model().name, instance.machine().id(), instance.pid(), killed},
+  const bool counted =
+      evidence.exit && environment_.oom_counted && environment_.oom_counted(instance.pid());
+  if (!evidence.said && !killed && !counted) return;
+  post_mortem_.look_at({instance.model().name, instance.machine().id(), instance.pid(),
+                        killed && !counted, counted},
                        [this, record = instance.failure_record({}),
                         evidence = std::move(evidence)](PostMortem::Found found) mutable {
                          on_death_known(std::move(record), std::move(evidence), std::move(found));
@@ -418,7 +421,7 @@ void Manager::on_death_known(core::FailureRecord record, core::DeathEvidence evi
                              PostMortem::Found found) {
   if (found.oom_proven) {
     evidence.oom_proven = true;
-    evidence.reason = "the kernel ended its worker because memory ran out";
+    evidence.reason = core::kOomReason;
   }
   if (evidence.said || evidence.oom_proven) {
     core::LoadFailure failure = core::judge(evidence);

@@ -9,6 +9,7 @@ void PostMortem::look_at(const Subject& subject, std::function<void(Found)> done
   const Uuid id = subject.instance;
   Open& open = open_[id];
   open.done = std::move(done);
+  open.found.oom_proven = subject.oom_counted;
   open.timer = environment_.clock.sleep_for(kWait, [this, id] { end(id); });
   const std::weak_ptr<PostMortem*> weak = self_;
   const bool ask_kernel = subject.ask_kernel && environment_.oom_killed;

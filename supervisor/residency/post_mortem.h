@@ -16,9 +16,9 @@
 namespace berth::residency {
 
 // Asks after the evidence that workers which were ready left behind when they died: whether the
-// kernel says that it killed them for want of memory (L9), and the last lines of their logs. Core
-// strand; lives as long as the residency, and its end drops what is still out. Nothing fails: what
-// is not answered within kWait is not known.
+// kernel's log says that it killed them for want of memory (L9), and the last lines of their logs.
+// Core strand; lives as long as the residency, and its end drops what is still out. Nothing fails:
+// what is not answered within kWait is not known.
 class PostMortem {
  public:
   // Shorter than the shortest back-off, so that no load begins before it is known what stands
@@ -33,7 +33,8 @@ class PostMortem {
     std::string model;
     Uuid instance;
     pid_t pid = 0;
-    bool ask_kernel = false;  // it died by a SIGKILL that was not ours
+    bool ask_kernel = false;   // it died by a SIGKILL that was not ours
+    bool oom_counted = false;  // its cgroup proves it already
   };
 
   // The environment outlives it.

@@ -163,11 +163,14 @@ struct Environment {
   process::LogWatcher* log_watcher = nullptr;
   // The present catalogue. Quick; core strand. Empty: no change of a model is seen.
   FindModel find_model{};
-  // Whether the kernel says that it killed that process a moment ago for want of memory (L9): by
-  // the count of its cgroup, which covers its descendants, or by the kernel's log. Works on the
-  // pool, answers on the core strand; false also where neither can be read. Empty: nothing is
-  // known.
+  // Whether the kernel's log says that it killed that process for want of memory since it was
+  // launched (L9). Asked of one that died by a SIGKILL that was not ours. Works on the pool, answers
+  // on the core strand; false also where it cannot be read. Empty: nothing is known.
   std::function<void(pid_t pid, std::function<void(bool)> done)> oom_killed{};
+  // Whether the count of the cgroup in which that process was launched says that the kernel killed
+  // something in it for want of memory (L9): itself or a descendant, so that it is asked whatever
+  // the process ended with. Quick; core strand, from its exit on. Empty: nothing is known.
+  std::function<bool(pid_t pid)> oom_counted{};
 };
 
 struct Limits {

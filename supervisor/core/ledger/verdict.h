@@ -21,6 +21,10 @@ struct SentSignals {
 // could reach it is its own.
 std::optional<ExitStatus> own_exit(const SentSignals& sent, const std::optional<ExitStatus>& exit);
 
+// Why it failed where the kernel proves it and nothing else was said.
+inline constexpr const char* kOomReason =
+    "the kernel killed its worker, or a process of it, because memory ran out";
+
 // Everything that is known of a load, or of a ready worker, that failed by itself, before it has a
 // class.
 struct DeathEvidence {
