@@ -51,11 +51,30 @@ bool is_damage(int code) {
   return code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
 }
 
+// The disk takes nothing; that may pass. SQLite calls most of it an I/O error, as where a quota or
+// a limit of files' sizes is reached.
+bool is_full(int code) {
+  return code == SQLITE_FULL || code == SQLITE_IOERR;
+}
+
+Reason reason_of(int code) {
+  switch (code) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_INTERRUPT:
+      return Reason::kStoreBusy;
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG:
+    case SQLITE_RANGE:
+      return Reason::kInternal;
+    default:
+      return Reason::kStoreUnavailable;
+  }
+}
+
 Error to_error(const std::string& path, const SQLite::Exception& exception) {
-  const int code = exception.getErrorCode();
-  const bool busy = code == SQLITE_BUSY || code == SQLITE_LOCKED || code == SQLITE_INTERRUPT;
-  return {busy ? Reason::kStoreBusy : Reason::kStoreUnavailable,
-          path + ": " + exception.what() + "."};
+  return {reason_of(exception.getErrorCode()), path + ": " + exception.what() + "."};
 }
 
 void bind_optional(SQLite::Statement& statement, int index, const std::optional<WallTime>& time) {
@@ -69,6 +88,17 @@ void bind_optional(SQLite::Statement& statement, int index, const std::optional<
 std::optional<WallTime> optional_time(const SQLite::Column& column) {
   if (column.isNull()) return std::nullopt;
   return from_ms(column.getInt64());
+}
+
+// Whether the file was never made, or not further than an attempt on a full disk comes: without a
+// table.
+bool is_unused(const std::string& path) {
+  constexpr std::uintmax_t kFirstPage = 4096;
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (error) return error == std::errc::no_such_file_or_directory;
+  const std::uintmax_t log = std::filesystem::file_size(path + "-wal", error);
+  return size <= kFirstPage && (error ? size == 0 : log == 0);
 }
 
 Status make_private_file(const std::string& path) {
@@ -165,11 +195,21 @@ namespace {
 struct Attempt {
   std::optional<SQLite::Database> connection;
   std::string damage;  // not empty: the file must be moved aside
+  std::string full;    // not empty: the file cannot be made at present
 };
 
+constexpr const char* kInMemory = ":memory:";
+
 Result<Attempt> attempt_open(const std::string& path) {
-  if (auto made = make_private_file(path); !made) return fail(std::move(made).error());
   Attempt attempt;
+  const bool unused = path != kInMemory && is_unused(path);
+  if (path != kInMemory) {
+    if (auto made = make_private_file(path); !made) {
+      if (!unused || (errno != ENOSPC && errno != EDQUOT)) return fail(std::move(made).error());
+      attempt.full = made.error().message;
+      return attempt;
+    }
+  }
   try {
     SQLite::Database connection(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyMs);
     connection.exec("PRAGMA journal_mode = WAL");
@@ -179,8 +219,13 @@ Result<Attempt> attempt_open(const std::string& path) {
     if (auto migrated = migrate(connection); !migrated) return fail(std::move(migrated).error());
     attempt.connection.emplace(std::move(connection));
   } catch (const SQLite::Exception& exception) {
-    if (!is_damage(exception.getErrorCode())) return fail(to_error(path, exception));
-    attempt.damage = exception.what();
+    if (unused && is_full(exception.getErrorCode())) {
+      attempt.full = to_error(path, exception).message;
+    } else if (is_damage(exception.getErrorCode())) {
+      attempt.damage = exception.what();
+    } else {
+      return fail(to_error(path, exception));
+    }
   }
   return attempt;
 }
@@ -192,6 +237,10 @@ Result<Database::Opened> Database::open(const std::string& path, WallTime now) {
   // A second round only after a damaged file was moved away.
   for (int round = 0; round < 2; ++round) {
     auto attempt = attempt_open(path);
+    if (attempt && !attempt->full.empty()) {
+      opened.without_file = attempt->full;
+      attempt = attempt_open(kInMemory);
+    }
     if (!attempt) return fail(std::move(attempt).error());
     if (attempt->connection) {
       auto impl = std::make_unique<Impl>(path, std::move(*attempt->connection));

@@ -17,20 +17,24 @@ namespace berth::store {
 
 // The SQLite file and every statement on it. Owns the connection. One thread at a time, except
 // interrupt(); every call blocks on the disk. SQLite's exceptions end here.
-// Errors of all calls: kStoreUnavailable (disk full, I/O, damaged), kStoreBusy (another program
-// holds the file).
+// Errors of all calls: kStoreUnavailable (disk full, I/O, damaged) and kStoreBusy (another program
+// holds the file), which may pass; kInternal (the file takes everything but this record).
 class Database {
  public:
   struct Opened {
     std::unique_ptr<Database> database;
+    // Not empty: the disk takes no file at present, why. Nothing was kept in it so far, and
+    // `database` is an empty one in memory.
+    std::string without_file;
     std::string moved_aside;  // empty, or where the damaged file is now
     std::string damage;       // and what was wrong with it
   };
 
   // Opens or makes the file (mode 0600) and brings its schema up to date. A damaged file is moved
   // aside as PATH.corrupt-TIME (three of them are kept) and a new one begun. A file that was not
-  // closed well is checked first, which reads all of it. Errors: also kConflict, from a newer
-  // berth.
+  // closed well is checked first, which reads all of it. A full disk is no error: neither where the
+  // file is there, nor where it is still to be made (Opened::without_file). Errors: also kConflict,
+  // from a newer berth.
   static Result<Opened> open(const std::string& path, WallTime now);
 
   Database(const Database&) = delete;

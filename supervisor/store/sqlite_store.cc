@@ -22,13 +22,17 @@ namespace {
 
 struct Write {
   std::function<Status(Database&)> work;
-  // Kept in memory and tried again while the file takes nothing.
-  bool wait = false;
+  bool failure = false;  // about a failure: it is the last to be given up
 };
 // Gets the database, or why it cannot be asked.
 using Read = std::function<void(Result<Database*>)>;
 
-constexpr int kTries = 100;
+// Writes that the file does not take yet, in the order of the calls.
+struct Line {
+  std::deque<Write> writes;
+  std::optional<SteadyTime> retry_at;
+  Duration pause{};  // before that
+};
 
 struct Task {
   std::optional<Write> write;  // one of the two
@@ -40,8 +44,20 @@ struct Task {
 // The thread and its queue.
 class RealStore::Worker {
  public:
-  Worker(StoreOptions options, Clock& clock, std::unique_ptr<Database> database)
-      : options_(std::move(options)), clock_(clock), database_(std::move(database)) {
+  Worker(StoreOptions options, Clock& clock, Database::Opened opened)
+      : options_(std::move(options)),
+        clock_(clock),
+        database_(std::move(opened.database)),
+        without_file_(std::move(opened.without_file)) {
+    // Before the thread, which may have better news.
+    if (!opened.moved_aside.empty()) {
+      tell("The database was damaged (" + opened.damage + "); it is now " + opened.moved_aside +
+           ", and a new one was begun.");
+    }
+    if (!without_file_.empty()) {
+      const std::lock_guard lock(mutex_);
+      lost(0, without_file_);
+    }
     // Signals are for the main thread.
     sigset_t all{};
     sigset_t before{};
@@ -68,17 +84,16 @@ class RealStore::Worker {
   }
 
   void write(Write write) {
-    constexpr const char* kCause = "more is to be written than the disk takes";
     const std::lock_guard lock(mutex_);
     // What must not be lost has places of its own behind those that all others may fill.
-    const std::size_t places = options_.queue + (write.wait ? options_.waiting : 0);
-    if (queue_.size() < places) {
+    const std::size_t places = options_.queue + (write.failure ? options_.waiting : 0);
+    if (queue_.size() < places || make_place()) {
       queue_.push_back({std::move(write), nullptr});
       wake_.notify_one();
       return;
     }
-    if (write.wait) failures_lost(1, kCause);
-    lost(1, kCause);
+    if (write.failure) failures_lost(1, kTooMuch);
+    lost(1, kTooMuch);
   }
 
   void read(Read read) {
@@ -102,11 +117,22 @@ class RealStore::Worker {
   }
 
  private:
-  // Records that are gone. With the mutex.
+  // Gives up the oldest write that may be. With the mutex.
+  bool make_place() {
+    const auto oldest = std::ranges::find_if(
+        queue_, [](const Task& task) { return task.write && !task.write->failure; });
+    if (oldest == queue_.end()) return false;
+    queue_.erase(oldest);
+    lost(1, kTooMuch);
+    return true;
+  }
+
+  // The file takes nothing, and so many records are gone. With the mutex.
   void lost(std::size_t count, const std::string& cause) {
     lost_ += count;
-    if (!std::exchange(degraded_, true))
-      tell("What happens is not kept at present (" + cause + "); serving goes on.");
+    if (std::exchange(degraded_, true)) return;
+    tell("What happens is not kept at present (" + cause +
+         "). It waits in memory, of which the oldest is given up first; serving goes on.");
   }
 
   // Records of failures are among them, which nobody must think to be kept. With the mutex.
@@ -118,8 +144,8 @@ class RealStore::Worker {
   void work() {
     while (std::optional<std::deque<Task>> batch = next_batch()) run(*batch);
     // The last try of what waits.
-    resting_until_.reset();
-    waiting_until_.reset();
+    failures_.retry_at.reset();
+    others_.retry_at.reset();
     write_all({});
     if (!abandoned()) database_->close_well();
     const std::lock_guard lock(mutex_);
@@ -150,10 +176,12 @@ class RealStore::Worker {
   // Absent: nothing waits.
   [[nodiscard]] std::optional<Duration> until_retry() const {
     constexpr Duration kLeast = std::chrono::milliseconds(10);
-    if (waiting_.empty()) return std::nullopt;
-    SteadyTime until = resting_until_.value_or(SteadyTime());
-    if (waiting_until_) until = std::max(until, *waiting_until_);
-    return std::max<Duration>(until - clock_.now(), kLeast);
+    std::optional<SteadyTime> first;
+    for (const Line* line : {&failures_, &others_}) {
+      if (line->retry_at) first = std::min(first.value_or(*line->retry_at), *line->retry_at);
+    }
+    if (!first) return std::nullopt;
+    return std::max<Duration>(*first - clock_.now(), kLeast);
   }
 
   [[nodiscard]] bool abandoned() {
@@ -180,83 +208,94 @@ class RealStore::Worker {
   }
 
   void write_all(std::vector<Write> writes) {
-    const auto waits = std::ranges::stable_partition(writes, std::logical_not<>(), &Write::wait);
-    waiting_.insert(waiting_.end(), std::make_move_iterator(waits.begin()),
-                    std::make_move_iterator(waits.end()));
-    writes.erase(waits.begin(), waits.end());
-    const std::size_t surplus =
-        waiting_.size() > options_.waiting ? waiting_.size() - options_.waiting : 0;
-    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(surplus));
-    if (surplus > 0) {
+    for (Write& write : writes) {
+      (write.failure ? failures_ : others_).writes.push_back(std::move(write));
+    }
+    const std::size_t failures_gone = cut(failures_, options_.waiting);
+    const std::size_t gone = cut(others_, options_.queue) + failures_gone;
+    if (gone > 0) {
       const std::lock_guard lock(mutex_);
-      failures_lost(surplus, "more of them wait than can be kept in memory");
+      if (failures_gone > 0) failures_lost(failures_gone, kTooMuch);
+      lost(gone, kTooMuch);
     }
-    if (writes.empty() && waiting_.empty()) return;
-    if (resting_until_ && clock_.now() < *resting_until_) {
-      const std::lock_guard lock(mutex_);
-      lost_ += writes.size() + surplus;
-      return;
+    // Apart from each other: what does not work must not take the rest along.
+    for (Line* line : {&failures_, &others_}) {
+      if (abandoned()) return;
+      attempt(*line);
     }
-    if (abandoned()) return;
-    const Status kept = write_waiting();
-    if (auto wrote = transaction(writes); !wrote) {
-      give_up(writes.size() + surplus, wrote.error().message);
-      return;
-    }
-    if (!kept) {
-      // Whether it is they that never work shows only where others do.
-      const bool hopeless = !writes.empty() && ++tries_ >= kTries;
-      const std::size_t gone = hopeless ? write_each_waiting() : 0;
-      waiting_until_ = clock_.now() + options_.retry_after;
-      const std::lock_guard lock(mutex_);
-      failures_lost(gone, kept.error().message);
-      lost(gone + surplus, kept.error().message);
-      return;
-    }
-    resting_until_.reset();
-    if (!waiting_.empty()) return;
+    if (!failures_.writes.empty() || !others_.writes.empty()) return;
     const std::lock_guard lock(mutex_);
-    if (!degraded_) return;
+    if (!degraded_ || !without_file_.empty()) return;
     tell("What happens is kept again; " + std::to_string(lost_) + " records were not.");
     degraded_ = false;
     failures_lost_ = false;
     lost_ = 0;
   }
 
-  // Apart from the others: what never works must not take them along.
-  Status write_waiting() {
-    if (waiting_until_ && clock_.now() < *waiting_until_) return {};
-    waiting_until_.reset();
-    if (auto wrote = transaction(waiting_); !wrote) {
+  // Gives up the oldest beyond `bound`. How many those are.
+  static std::size_t cut(Line& line, std::size_t bound) {
+    const std::size_t surplus = line.writes.size() > bound ? line.writes.size() - bound : 0;
+    line.writes.erase(line.writes.begin(),
+                      line.writes.begin() + static_cast<std::ptrdiff_t>(surplus));
+    return surplus;
+  }
+
+  // Writes what waits, if it is time to.
+  void attempt(Line& line) {
+    constexpr int kLongest = 12;  // pauses
+    if (line.writes.empty() || (line.retry_at && clock_.now() < *line.retry_at)) return;
+    Status wrote = transaction(line.writes);
+    if (!wrote) {
       database_->rollback();
-      return wrote;
+      // One of them is refused whatever the disk does.
+      if (wrote.error().reason == Reason::kInternal) wrote = write_each(line);
     }
-    waiting_.clear();
-    tries_ = 0;
+    if (wrote) {
+      line = {};
+      return;
+    }
+    line.pause =
+        std::clamp<Duration>(2 * line.pause, options_.retry_after, kLongest * options_.retry_after);
+    line.retry_at = clock_.now() + line.pause;
+    const std::lock_guard lock(mutex_);
+    lost(0, wrote.error().message);
+  }
+
+  // One by one. Those that never work are given up, and do not take the others along; those that
+  // may work later stay. Errors: why they stay.
+  Status write_each(Line& line) {
+    while (!line.writes.empty()) {
+      const bool failure = line.writes.front().failure;
+      std::deque<Write> one;
+      one.push_back(line.writes.front());
+      if (const Status wrote = transaction(one); !wrote) {
+        database_->rollback();
+        if (wrote.error().reason != Reason::kInternal) return wrote;
+        const std::lock_guard lock(mutex_);
+        if (failure) failures_lost(1, wrote.error().message);
+        lost(1, wrote.error().message);
+      }
+      line.writes.pop_front();
+    }
     return {};
   }
 
-  // What never works is given up, and does not take the others along. How many those are.
-  std::size_t write_each_waiting() {
-    std::size_t gone = 0;
-    for (Write& write : std::exchange(waiting_, {})) {
-      if (transaction({std::move(write)})) continue;
-      database_->rollback();
-      ++gone;
+  // Makes the file that the disk did not take at the start.
+  Status make_file() {
+    if (without_file_.empty()) return {};
+    auto opened = Database::open(options_.path, clock_.wall_now());
+    if (!opened) return fail(std::move(opened).error());
+    if (!opened->without_file.empty()) {
+      return fail(Reason::kStoreUnavailable, std::move(opened->without_file));
     }
-    tries_ = 0;
-    return gone;
+    const std::lock_guard lock(mutex_);  // interrupt() comes from another thread
+    database_ = std::move(opened->database);
+    without_file_.clear();
+    return {};
   }
 
-  void give_up(std::size_t gone, const std::string& cause) {
-    database_->rollback();
-    resting_until_ = clock_.now() + options_.retry_after;
-    const std::lock_guard lock(mutex_);
-    lost(gone, cause);
-  }
-
-  Status transaction(const std::vector<Write>& writes) {
-    if (writes.empty()) return {};
+  Status transaction(const std::deque<Write>& writes) {
+    if (auto made = make_file(); !made) return made;
     if (auto begun = database_->begin(); !begun) return begun;
     for (const Write& write : writes) {
       if (auto wrote = write.work(*database_); !wrote) return wrote;
@@ -273,14 +312,14 @@ class RealStore::Worker {
 
   const StoreOptions options_;
   Clock& clock_;
-  const std::unique_ptr<Database> database_;
+  static constexpr const char* kTooMuch = "more is to be written than the disk takes";
 
-  // The thread's own.
-  std::optional<SteadyTime> resting_until_;
-  std::optional<SteadyTime> waiting_until_;  // as long as what waits is not tried
+  // The thread's own; the first one changes with the mutex, too.
+  std::unique_ptr<Database> database_;
+  std::string without_file_;  // why `database_` is one in memory; empty: it is not
   std::size_t since_prune_ = 0;
-  std::vector<Write> waiting_;  // in the order of the calls
-  int tries_ = 0;               // of what waits
+  Line failures_;
+  Line others_;
 
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -319,11 +358,7 @@ Result<std::unique_ptr<RealStore>> RealStore::open(StoreOptions options, Clock& 
   if (!opened) return fail(std::move(opened).error());
   const auto last = opened->database->last_sequence();
   if (!last) return fail(last.error());
-  auto worker = std::make_unique<Worker>(std::move(options), clock, std::move(opened->database));
-  if (!opened->moved_aside.empty()) {
-    worker->tell("The database was damaged (" + opened->damage + "); it is now " +
-                 opened->moved_aside + ", and a new one was begun.");
-  }
+  auto worker = std::make_unique<Worker>(std::move(options), clock, *std::move(opened));
   return std::unique_ptr<RealStore>(new RealStore(std::move(worker), *last));
 }
 

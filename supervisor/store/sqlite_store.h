@@ -22,10 +22,11 @@ struct StoreOptions {
   std::size_t queue = 4096;
   std::size_t loads_per_model = 200;
   std::size_t failures_per_model = 200;
-  std::size_t waiting = 1024;  // writes about failures: beyond `queue`, and that are tried again
+  std::size_t waiting = 1024;  // writes about failures: beyond `queue`
   std::size_t events_kept = 50'000;
   std::chrono::hours events_age{24 * 90};
-  Duration retry_after = std::chrono::seconds(5);  // after a write that failed
+  // After a write that failed; doubles with each further one, up to twelve times this.
+  Duration retry_after = std::chrono::seconds(5);
   Duration close_wait = std::chrono::seconds(5);
   // Told on the core strand that records are not kept, and when they are again. May be empty.
   std::function<void(events::ServerDegraded)> on_degraded;
@@ -35,12 +36,14 @@ struct StoreOptions {
 // of writes is one transaction. What a process wrote before it was killed is there at the next
 // start; a power failure may cost the last moments, never the file.
 //
-// A failed write or a full queue costs the records, which are counted: on_degraded is told at the
-// first one, and again with their number when writing works again. Writes about failures are not
-// lost with the others: a queue that is full of those still takes StoreOptions::waiting of them,
-// and while the file takes nothing as many wait in memory and are tried again by a timer. Only
-// beyond that is one lost, and that is told apart. Reads answer kStoreBusy when the queue is full,
-// kStoreUnavailable when the file fails.
+// What the file does not take (a full disk, another program that holds it) waits in memory and is
+// tried again by a timer, ever more rarely: StoreOptions::queue records, of which the oldest are
+// given up first, and apart from them StoreOptions::waiting writes about failures, which so are
+// lost last. What the file refuses for good is given up alone. on_degraded is told when records
+// begin to wait or are lost, and again with the number of the lost when all is written; lost
+// failures are told apart. Where the disk is full at the first start, reads find an empty database
+// until the file can be made. Reads answer kStoreBusy when the queue is full, kStoreUnavailable
+// when the file fails.
 //
 // All calls may come from any thread. `clock` must outlive it; results that come after its end are
 // still posted.

@@ -30,6 +30,30 @@ using testing::numbered_event;
 using testing::run_until;
 using testing::TempDir;
 
+// As on a full disk: this process can write no file. Until its end.
+class FullDisk {
+ public:
+  FullDisk() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    EXPECT_EQ(::sigaction(SIGXFSZ, &ignore, &action_), 0);
+    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &limit_), 0);
+    rlimit none = limit_;
+    none.rlim_cur = 1;
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  ~FullDisk() {
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit_), 0);
+    EXPECT_EQ(::sigaction(SIGXFSZ, &action_, nullptr), 0);
+  }
+
+ private:
+  struct sigaction action_ {};
+  rlimit limit_{};
+};
+
 class StoreTest : public ::testing::Test {
  protected:
   StoreTest() {
@@ -242,6 +266,71 @@ TEST_F(StoreTest, L18_FullDiskCostsNoFailureAndNoLift) {
   EXPECT_FALSE(kept[1].lifted);
   EXPECT_EQ(kept[2].lifted->cause, core::LiftCause::kSuperseded);
   EXPECT_EQ(kept[3].lifted, lift);
+}
+
+// Neither does the first start need a disk.
+TEST_F(StoreTest, L18_FirstStartOnAFullDiskServesAndKeepsLater) {
+  options_.retry_after = std::chrono::milliseconds(1);
+  {
+    const FullDisk full;
+    open();
+    ASSERT_TRUE(store_);
+    store_->put_failure(testing::full_failure(1, "m"));
+    store_->put_load(load_record("a", "m", 1));
+    ASSERT_TRUE(run_until(io_, [this] { return !problems_.empty(); }));
+    EXPECT_THAT(problems_.front(), HasSubstr("What happens is not kept at present"));
+    EXPECT_TRUE(failures().empty()) << "and nobody has to wait for what cannot be there";
+    store_.reset();  // a second start finds what the first one left
+    open();
+    ASSERT_TRUE(store_);
+    store_->put_failure(testing::full_failure(2, "m"));
+    EXPECT_TRUE(failures().empty());
+  }
+  ASSERT_TRUE(run_until(io_, [this] { return problems_.back().find("again") < 100; }));
+  EXPECT_EQ(failures().size(), 1U);
+  store_.reset();
+  open();
+  EXPECT_EQ(failures().size(), 1U);
+}
+
+TEST_F(StoreTest, WhatTheDiskDoesNotTakeWaits) {
+  options_.queue = 8;
+  options_.retry_after = std::chrono::milliseconds(1);
+  open();
+  {
+    const FullDisk full;
+    for (int i = 1; i <= 5; ++i) store_->put_load(load_record(std::to_string(i), "m", i));
+    ASSERT_TRUE(run_until(io_, [this] { return !problems_.empty(); }));
+  }
+  ASSERT_TRUE(run_until(io_, [this] { return problems_.size() == 2; }));
+  EXPECT_THAT(problems_[1], HasSubstr("kept again; 0 records were not"));
+  EXPECT_EQ(loads("m").size(), 5U);
+  {
+    const FullDisk full;
+    for (int i = 6; i <= 25; ++i) store_->put_load(load_record(std::to_string(i), "m", i));
+    EXPECT_EQ(loads("m").size(), 5U);
+  }
+  ASSERT_TRUE(run_until(io_, [this] { return problems_.size() == 4; }));
+  EXPECT_THAT(problems_[3], HasSubstr("kept again; 12 records were not"));
+  const std::vector<LoadRecord> kept = loads("m");
+  ASSERT_EQ(kept.size(), 13U);
+  EXPECT_EQ(kept.front().id, "25") << "the oldest are given up";
+}
+
+TEST_F(StoreTest, L18_ARecordThatIsRefusedForGoodTakesNoOtherAlong) {
+  options_.retry_after = std::chrono::milliseconds(1);
+  open();
+  SQLite::Database other(options_.path, SQLite::OPEN_READWRITE);
+  other.exec(
+      "CREATE TRIGGER refuse BEFORE INSERT ON failures WHEN NEW.model = 'bad' "
+      "BEGIN SELECT RAISE(ABORT, 'no'); END");
+  store_->put_failure(testing::full_failure(1, "m"));
+  store_->put_failure(testing::full_failure(2, "bad"));
+  store_->put_failure(testing::full_failure(3, "other"));
+  ASSERT_TRUE(run_until(io_, [this] { return problems_.size() == 3; }));
+  EXPECT_THAT(problems_[0], HasSubstr("Failures of loads are not kept"));
+  EXPECT_THAT(problems_[2], HasSubstr("kept again; 1 records were not"));
+  EXPECT_EQ(failures().size(), 2U);
 }
 
 // What is less important must not keep them out.
