@@ -63,8 +63,11 @@ class GenerationTest : public testing::Test {
   GenerationTest() {
     auto demo = sim::make_model("demo");
     demo->aliases = {"gpt"};
-    catalog_ = std::make_shared<const catalog::Catalog>(
-        std::vector<std::shared_ptr<const catalog::Model>>{demo, sim::make_model("other")});
+    auto program = sim::make_model("program");
+    program->settings.kind = catalog::Kind::kCommand;
+    catalog_ =
+        std::make_shared<const catalog::Catalog>(std::vector<std::shared_ptr<const catalog::Model>>{
+            demo, sim::make_model("other"), program});
   }
 
   std::shared_ptr<Generation> ask(std::shared_ptr<Client> client, const std::string& model = "demo",
@@ -114,6 +117,20 @@ TEST_F(GenerationTest, AReadyModelAnswersWithoutALoad) {
   EXPECT_EQ(second->accepted, "demo") << "an alias means its model";
   EXPECT_EQ(second->finished->done.timings.load_us, 0U);
   EXPECT_EQ(world_.workers.all().size(), 1U);
+}
+
+// Nothing would come of it (L27).
+TEST_F(GenerationTest, L27_NoRequestStartsAProgramThatItIsNotPassedOnTo) {
+  const auto client = std::make_shared<Client>();
+  ask(client, "program");
+  ASSERT_TRUE(run(*client));
+  ASSERT_TRUE(client->failed);
+  EXPECT_EQ(client->failed->reason, Reason::kMethodNotAllowed);
+  EXPECT_NE(client->failed->message.find("not implemented"), std::string::npos);
+  world_.clock.settle();
+  EXPECT_TRUE(world_.workers.all().empty());
+  EXPECT_EQ(world_.events.count("load.started"), 0U);
+  EXPECT_EQ(world_.events.count("request.refused"), 1U);
 }
 
 TEST_F(GenerationTest, AnUnknownModelIsRefusedWithNearNames) {
