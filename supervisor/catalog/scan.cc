@@ -212,8 +212,9 @@ class Scan {
 
   void add_candidate(const std::string& name, Candidate candidate) {
     const std::string shown_path = printable_line(candidate.path, 300);
-    if (const auto wrong = check_name(name); wrong || first_invalid_utf8(candidate.path)) {
-      problem(shown_path + " is not used: " + wrong.value_or("its path is not valid UTF-8") +
+    const bool invalid = first_invalid_utf8(candidate.path).has_value();
+    if (const auto wrong = check_name(name); wrong || invalid) {
+      problem(shown_path + " is not used: " + (invalid ? "its path is not valid UTF-8" : *wrong) +
               "; rename it.");
       return;
     }

@@ -437,6 +437,9 @@ std::optional<std::string> check_name(std::string_view name) {
     return "a name of " + std::to_string(name.size()) + " bytes; at most " +
            std::to_string(kMaxNameBytes) + " are taken";
   }
+  if (const auto at = first_invalid_utf8(name)) {
+    return "a name that is not valid UTF-8, at byte " + std::to_string(*at);
+  }
   if (printable_line(name, kMaxNameBytes) != name || name.front() == ' ' || name.back() == ' ') {
     return "a name must consist of printable characters, without blanks around it";
   }

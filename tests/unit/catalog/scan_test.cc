@@ -249,7 +249,9 @@ TEST_F(Scanning, NamesThatCannotBeNamesAreReported) {
   const ScanResult result = scan(config());
   EXPECT_THAT(names(result), ElementsAre("good"));
   ASSERT_EQ(result.problems.size(), 2U);
-  EXPECT_THAT(result.problems[0], HasSubstr("rename it"));
+  EXPECT_THAT(result.problems, ::testing::Each(HasSubstr("rename it")));
+  EXPECT_THAT(result.problems, ::testing::UnorderedElementsAre(HasSubstr("printable"),
+                                                               HasSubstr("not valid UTF-8")));
 }
 
 TEST_F(Scanning, PipesAndOtherThingsAreNoModels) {

@@ -161,6 +161,7 @@ TEST(CheckName, TakesPrintableNames) {
     EXPECT_TRUE(check_name(bad)) << bad;
   }
   EXPECT_TRUE(check_name(std::string(201, 'a')));
+  EXPECT_EQ(check_name("a\xff"), "a name that is not valid UTF-8, at byte 1");
 }
 
 TEST(AbsolutePath, IsBelowTheFolderAndClean) {
