@@ -172,6 +172,8 @@ void Instance::on_notify(std::string_view line) {
 }
 
 void Instance::on_exit(core::ExitStatus status) {
+  // A program that is not ours has no stream whose last words could still arrive.
+  if (model_->settings.kind == catalog::Kind::kCommand) feed(core::Disconnected{});
   feed(core::ProcessExited{status});
 }
 

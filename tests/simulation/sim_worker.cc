@@ -332,6 +332,7 @@ void SimWorker::end_stream() {
   for (const auto& call : std::vector(calls_)) {
     call->end(fail(Reason::kWorkerDied, "The connection to the worker broke."));
   }
+  if (!script_.has_stream) return;
   tell([](rpc::WorkerObserver& observer) { observer.on_disconnected(); });
 }
 

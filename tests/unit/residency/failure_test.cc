@@ -53,6 +53,19 @@ TEST_F(LoadFailureTest, L7_AnExitIsKnownWithinMillisecondsWithItsStatus) {
             "`berth logs demo` shows what it wrote.");
 }
 
+TEST_F(LoadFailureTest, L7_TheExitOfACommandIsKnownWithinMillisecondsToo) {
+  demo_->settings.kind = catalog::Kind::kCommand;
+  sim::WorkerScript exits;
+  exits.fate = sim::Fate::kExitsLoading;
+  exits.has_stream = false;
+  script(exits);
+  const auto client = request(demo_);
+  const SteadyTime start = world_.clock.now();
+  run_until_answered(*client);
+  EXPECT_EQ(world_.clock.now() - start, milliseconds(61));
+  EXPECT_EQ(failure_of(*client).exit_code, 1);
+}
+
 // T1: cause class, exit status or signal, last log lines and the record's id.
 TEST_F(LoadFailureTest, T1_TheErrorCarriesItsEvidence) {
   sim::WorkerScript crashes;
