@@ -28,7 +28,7 @@ Error not_implemented(const std::string& model) {
           "Requests for " + model +
               " are not implemented: it is a program of its own (kind = \"command\"), and this "
               "version does not pass requests on to those yet. It was not started; `berth load " +
-              model + "` starts it, and clients can use it at its own address."};
+              model + "` starts it."};
 }
 
 }  // namespace
