@@ -56,6 +56,7 @@ class CommandLine {
   void add_sampling(CLI::App& verb, SamplingOptions& sampling);
   void add_asking();
   void add_models();
+  void check_model_names();
   void add_failures();
   void add_watching();
   void add_config();
@@ -176,7 +177,8 @@ void CommandLine::add_models() {
       "A model that cannot be used is listed with the reason.", run_models);
   add(app_, "ps", "List the models that are loaded or loading",
       "MEMORY is what the worker allocated for weights, KV cache and working buffers; RESIDENT is "
-      "what the kernel says it holds. UNLOAD IN is the time until an idle model is unloaded.",
+      "what the kernel says it and what it started hold. UNLOAD IN is the time until an idle model "
+      "is unloaded.",
       run_ps);
   CLI::App* load = add(app_, "load", "Load a model and wait until it is ready",
                        "Ctrl-C ends only the waiting: the load goes on.",
@@ -208,13 +210,16 @@ void CommandLine::add_failures() {
       ->type_name("N")
       ->check(CLI::Range(1, 1000).description(""));
   CLI::App* why = add(
-      app_, "why", "Tell why a model is or is not served",
+      app_, "why", "Tell why a model is or is not served, or what became of a request",
       "Its state now; the failure that stands with its class, reason, exit, memory, log and what "
       "lifts it; the failures before that and how the last loads went. Ends with 0 also where "
-      "nothing is wrong.\n\n"
-      "  berth why demo",
+      "nothing is wrong. With the id of a request, which its error and the events have: how it "
+      "ended, and its events, as long as they are kept.\n\n"
+      "  berth why demo\n"
+      "  berth why 01a22bb5-9117-74f4-8cf1-93fe16d3df9e",
       [this](Context& context) { return run_why(context, parsed_.why); });
-  why->add_option("MODEL", parsed_.why.model, "Name or alias of the model")->required();
+  why->add_option("MODEL", parsed_.why.model, "Name or alias of the model, or a request's id")
+      ->required();
   CLI::App* retry =
       add(app_, "retry", "Lift a model's failure, load it and wait until it is ready",
           "Ends with 1 and the reason when it fails again, which makes a new record. Ctrl-C ends "
@@ -364,6 +369,23 @@ CommandLine::CommandLine()
   add_watching();
   add_config();
   add_about();
+  check_model_names();
+}
+
+// What protobuf cannot carry would not arrive as what it is.
+void CommandLine::check_model_names() {
+  const CLI::Validator is_text(
+      [](const std::string& name) {
+        const auto at = first_invalid_utf8(name);
+        return at ? "the name is not valid UTF-8 (byte " + std::to_string(*at) + ")"
+                  : std::string();
+      },
+      "");
+  for (CLI::App* verb : app_.get_subcommands({})) {
+    for (CLI::Option* option : verb->get_options()) {
+      if (option->get_name() == "MODEL") option->check(is_text);
+    }
+  }
 }
 
 // The innermost verb that was given, or the program.

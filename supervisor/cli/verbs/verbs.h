@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "supervisor/cli/context.h"
 #include "supervisor/cli/options.h"
 
@@ -15,6 +18,9 @@ ExitCode run_load(Context& context, const LoadOptions& options);
 ExitCode run_retry(Context& context, const LoadOptions& options);
 ExitCode run_failures(Context& context, const FailuresOptions& options);
 ExitCode run_why(Context& context, const WhyOptions& options);
+// What became of the request of this id, from the events that are kept; nothing, and nothing
+// printed, where none of them names it.
+std::optional<ExitCode> why_request(Context& context, Client& client, const std::string& id);
 ExitCode run_unload(Context& context, const UnloadOptions& options);
 ExitCode run_logs(Context& context, const LogsOptions& options);
 ExitCode run_events(Context& context, const EventsOptions& options);

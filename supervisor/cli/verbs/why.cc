@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/reason.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "common/wall_time.h"
@@ -156,7 +157,15 @@ ExitCode run_why(Context& context, const WhyOptions& options) {
   v1::ExplainModelRequest request;
   request.set_model(options.model);
   const auto report = (*client)->explain(request);
-  if (!report) return context.fail(report.error(), options.model);
+  if (!report) {
+    // Whoever has a failed request has its id.
+    const bool unknown = report.error().kind == CallError::Kind::kRefused &&
+                         report.error().detail.reason() == reason_info(Reason::kUnknownModel).name;
+    if (unknown) {
+      if (const auto told = why_request(context, **client, options.model)) return *told;
+    }
+    return context.fail(report.error(), options.model);
+  }
   if (context.json()) {
     context.print_json(*report, JsonWriter::Layout::kIndented);
     return ExitCode::kOk;

@@ -49,6 +49,18 @@ TEST(CommandLine, EveryVerbTakesEndpointAndJsonAndSaysWhatItIs) {
   }
 }
 
+TEST(CommandLine, ANameThatIsNoTextIsRefusedAsThat) {
+  for (const char* verb :
+       {"chat", "complete", "load", "unload", "failures", "why", "retry", "logs"}) {
+    TestProgram program;
+    std::vector<std::string> arguments = {verb, "mod\xff"};
+    if (std::string(verb) == "complete") arguments.emplace_back("text");
+    EXPECT_EQ(program.run(arguments), ExitCode::kUsage) << verb;
+    EXPECT_NE(program.err.text.find("is not valid UTF-8 (byte 3)"), std::string::npos)
+        << verb << ": " << program.err.text;
+  }
+}
+
 TEST(CommandLine, HelpGoesToStandardOutputAndIsOk) {
   TestProgram program;
   EXPECT_EQ(program.run({"--help"}), ExitCode::kOk);

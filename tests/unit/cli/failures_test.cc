@@ -276,5 +276,41 @@ TEST_F(FailuresTest, L23_RetryThatFailsAgainIsExitOneWithTheReason) {
             "berth: model broken could not be loaded\n  failure: permanent, exit 1\n");
 }
 
+TEST_F(FailuresTest, WhyTellsWhatBecameOfARequest) {
+  daemon.explain = [](grpc::ServerContext& context, const v1::ExplainModelRequest&,
+                      v1::ModelReport&) {
+    return refuse(context, grpc::StatusCode::NOT_FOUND,
+                  detail("unknown_model", "There is no model of this name."));
+  };
+  daemon.watch_events = [](grpc::ServerContext&, const v1::WatchEventsRequest& request,
+                           grpc::ServerWriter<v1::Event>& writer) {
+    EXPECT_EQ(request.prefix(), "request.");
+    for (const char* id : {"r-0", "r-1", "r-2"}) {
+      v1::Event event;
+      event.set_name("request.refused");
+      event.set_time_unix_ms(1000);
+      const auto add = [&event](const char* name, std::string text) {
+        auto& field = *event.add_fields();
+        field.set_name(name);
+        field.set_text(std::move(text));
+      };
+      add("request", id);
+      add("model", "demo");
+      add("message", std::string("no, ") + id);
+      writer.Write(event);
+    }
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(program.run({"why", "r-1"}), ExitCode::kOk) << program.err.text;
+  EXPECT_NE(program.out.text.find("request r-1 for demo was refused"), std::string::npos);
+  EXPECT_NE(program.out.text.find("no, r-1"), std::string::npos);
+  EXPECT_EQ(program.out.text.find("r-2"), std::string::npos);
+  EXPECT_NE(program.out.text.find("'berth why demo'"), std::string::npos);
+  EXPECT_EQ(program.run({"why", "r-1", "--json"}), ExitCode::kOk);
+  EXPECT_NE(program.out.text.find("\"request\": \"r-1\""), std::string::npos);
+  EXPECT_EQ(program.run({"why", "r-9"}), ExitCode::kNo);
+  EXPECT_NE(program.err.text.find("There is no model of this name."), std::string::npos);
+}
+
 }  // namespace
 }  // namespace berth::cli
