@@ -192,6 +192,16 @@ Database::~Database() = default;
 
 namespace {
 
+// Loads of a server that was killed: nobody knows when they ended. One that was ready is no failure
+// either.
+void end_open_loads(SQLite::Database& connection) {
+  SQLite::Statement update(connection,
+                           "UPDATE loads SET outcome = CASE outcome WHEN 'loading' THEN "
+                           "'interrupted' ELSE 'stopped' END, "
+                           "reason = 'the server ended' WHERE outcome IN ('loading', 'ready')");
+  update.exec();
+}
+
 struct Attempt {
   std::optional<SQLite::Database> connection;
   std::string damage;  // not empty: the file must be moved aside
@@ -253,6 +263,8 @@ Result<Database::Opened> Database::open(const std::string& path, WallTime now) {
         // more than needed.
         static_cast<void>(impl->guard(
             [](SQLite::Database& connection) { Impl::say_closed_well(connection, false); }));
+        // The same of rows that nobody will end any more: then `berth why` shows them as they are.
+        static_cast<void>(impl->guard(end_open_loads));
         opened.database.reset(new Database(std::move(impl)));
         return opened;
       }
@@ -285,8 +297,8 @@ Status Database::put_load(const LoadRecord& record, std::size_t per_model) {
     SQLite::Statement put(
         connection,
         "INSERT OR REPLACE INTO loads (id, model, started_ms, ready_ms, ended_ms, outcome, "
-        "failure_class, reason, exit, load_ms, weights_bytes, kv_bytes, working_bytes) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "failure_class, reason, exit, load_ms, weights_bytes, kv_bytes, working_bytes, "
+        "provenance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     int at = 0;
     put.bind(++at, record.id);
     put.bind(++at, record.model);
@@ -301,6 +313,7 @@ Status Database::put_load(const LoadRecord& record, std::size_t per_model) {
     put.bind(++at, to_sqlite(record.weights_bytes));
     put.bind(++at, to_sqlite(record.kv_bytes));
     put.bind(++at, to_sqlite(record.working_bytes));
+    put.bind(++at, record.provenance);
     put.exec();
     SQLite::Statement prune(connection,
                             "DELETE FROM loads WHERE id IN (SELECT id FROM loads WHERE model = ? "
@@ -316,7 +329,7 @@ Result<std::vector<LoadRecord>> Database::loads(const std::string& model, std::s
     SQLite::Statement query(
         connection,
         "SELECT id, model, started_ms, ready_ms, ended_ms, outcome, failure_class, reason, exit, "
-        "load_ms, weights_bytes, kv_bytes, working_bytes FROM loads WHERE model = ? "
+        "load_ms, weights_bytes, kv_bytes, working_bytes, provenance FROM loads WHERE model = ? "
         "ORDER BY started_ms DESC, id DESC LIMIT ?");
     query.bind(1, model);
     query.bind(2, to_sqlite(std::min(limit, kMostRows)));
@@ -337,7 +350,23 @@ Result<std::vector<LoadRecord>> Database::loads(const std::string& model, std::s
       record.weights_bytes = from_sqlite(query.getColumn(++at).getInt64());
       record.kv_bytes = from_sqlite(query.getColumn(++at).getInt64());
       record.working_bytes = from_sqlite(query.getColumn(++at).getInt64());
+      record.provenance = query.getColumn(++at).getString();
       found.push_back(std::move(record));
+    }
+    return found;
+  });
+}
+
+Result<std::vector<ProvenLoad>> Database::proven_loads() {
+  return impl_->guard([](SQLite::Database& connection) {
+    // Of a group SQLite takes the other columns from the row that has the maximum.
+    SQLite::Statement query(connection,
+                            "SELECT model, provenance, max(started_ms) FROM loads WHERE ready_ms "
+                            "IS NOT NULL AND provenance <> '' GROUP BY model LIMIT ?");
+    query.bind(1, to_sqlite(kMostRows));
+    std::vector<ProvenLoad> found;
+    while (query.executeStep()) {
+      found.push_back({query.getColumn(0).getString(), query.getColumn(1).getString()});
     }
     return found;
   });

@@ -86,6 +86,32 @@ TEST_F(DatabaseTest, LoadsComeBackNewestFirstWithEveryField) {
   EXPECT_TRUE(database->loads("'; DROP TABLE loads; --", 1)->empty());
 }
 
+// Nobody else has the file: whoever wrote them was killed.
+TEST_F(DatabaseTest, L20_OpenLoadsOfAnEarlierRunAreInterrupted) {
+  {
+    const auto database = open();
+    ASSERT_TRUE(database->put_load(load_record("a", "m", 1000), 9));
+    LoadRecord ready = load_record("b", "m", 2000);
+    ready.outcome = "ready";
+    ready.ready = at_ms(2500);
+    ASSERT_TRUE(database->put_load(ready, 9));
+    LoadRecord failed = load_record("c", "m", 3000);
+    failed.outcome = "failed";
+    failed.reason = "it broke";
+    ASSERT_TRUE(database->put_load(failed, 9));
+    EXPECT_EQ(database->loads("m", 9)->back().outcome, "loading");
+  }
+  const auto loads = open()->loads("m", 9);
+  ASSERT_TRUE(loads);
+  ASSERT_EQ(loads->size(), 3U);
+  EXPECT_EQ(loads->at(0).outcome, "failed");
+  EXPECT_EQ(loads->at(0).reason, "it broke");
+  EXPECT_EQ(loads->at(1).outcome, "stopped");
+  EXPECT_EQ(loads->at(1).ready, at_ms(2500));
+  EXPECT_EQ(loads->at(2).outcome, "interrupted");
+  EXPECT_EQ(loads->at(2).reason, "the server ended");
+}
+
 TEST_F(DatabaseTest, PutLoadReplacesById) {
   const auto database = open();
   LoadRecord record = load_record("a", "m", 1000);
