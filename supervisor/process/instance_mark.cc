@@ -28,6 +28,17 @@ std::string instance_mark(std::string_view instance, std::string_view owner) {
   return std::string(kName) + std::string(instance) + "@" + std::string(owner);
 }
 
+std::optional<InstanceMark> find_mark(const std::vector<std::string>& variables) {
+  for (auto variable = variables.rbegin(); variable != variables.rend(); ++variable) {
+    if (!variable->starts_with(kName)) continue;
+    const std::size_t at = variable->find('@');
+    if (at == std::string::npos) continue;
+    return InstanceMark{variable->substr(kName.size(), at - kName.size()),
+                        variable->substr(at + 1)};
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> marked_instance(std::string_view environment, std::string_view owner) {
   while (!environment.empty()) {
     std::string_view variable = environment.substr(0, environment.find('\0'));

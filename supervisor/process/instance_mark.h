@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/result.h"
 
@@ -18,6 +19,14 @@ Result<std::string> mark_owner(const std::string& state_directory);
 
 // "BERTH_INSTANCE=<instance>@<owner>"
 std::string instance_mark(std::string_view instance, std::string_view owner);
+
+// The two parts of a mark.
+struct InstanceMark {
+  std::string instance;
+  std::string owner;
+};
+// The parts of the last mark among variables ("NAME=value"); absent: none has one.
+std::optional<InstanceMark> find_mark(const std::vector<std::string>& variables);
 
 // The instance that an environment (as in /proc/PID/environ, "NAME=value" with '\0' between) was
 // marked with by `owner`. Absent: no mark, another owner's, or none that instance_mark() made.

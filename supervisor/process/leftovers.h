@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/process/instance_mark.h"
+
 namespace berth::process {
 
 // A process of an earlier run of the supervisor, as it was recorded.
@@ -46,5 +48,9 @@ struct MarkedLeftover {
 // user (PR_SET_DUMPABLE, set-user-id), where this process is not privileged; and one whose
 // environment has more than 1 MiB before the mark. This process itself is never taken for one.
 std::vector<MarkedLeftover> kill_marked(const std::string& owner, std::chrono::milliseconds wait);
+
+// Kills every process with that mark but `spared`, in the same way and with the same limits: what
+// keeps a berth-shim from ending its descendants. Any thread. Blocks for at most `wait`.
+void kill_marked_instance(const InstanceMark& mark, pid_t spared, std::chrono::milliseconds wait);
 
 }  // namespace berth::process

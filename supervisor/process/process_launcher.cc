@@ -15,13 +15,18 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "supervisor/process/child_start.h"
+#include "supervisor/process/instance_mark.h"
 #include "supervisor/process/launch_error.h"
+#include "supervisor/process/leftovers.h"
 #include "supervisor/process/proc.h"
 #include "supervisor/process/shim/report.h"
 #include "supervisor/process/worker_cgroup.h"
@@ -37,6 +42,9 @@ constexpr std::size_t kMostOomKilled = 64;
 // Between two looks whether a cgroup is empty: doubles from the first to the last.
 constexpr std::chrono::milliseconds kFirstLook{1};
 constexpr std::chrono::milliseconds kLastLook{100};
+// How long one try to kill by the mark takes at most, and until the next.
+constexpr std::chrono::milliseconds kMarkKill{10'000};
+constexpr std::chrono::milliseconds kBetweenMarkKills{15'000};
 
 // Cuts what a child writes to its notify pipe into lines. The child is not trusted: a line that is
 // too long is dropped, and after kMostLines nothing more is heard.
@@ -88,6 +96,8 @@ class Watch : public std::enable_shared_from_this<Watch> {
     UniqueFd notify_read;
     bool below_shim = false;
     std::unique_ptr<WorkerCgroup> cgroup;  // may be null
+    std::optional<InstanceMark> mark;
+    std::chrono::milliseconds shim_wait{};
   };
 
   Watch(boost::asio::io_context& io, Parts parts, ChildObserver& observer, Living living,
@@ -98,6 +108,9 @@ class Watch : public std::enable_shared_from_this<Watch> {
         stdin_(std::move(parts.stdin_write)),
         below_shim_(parts.below_shim),
         cgroup_(std::move(parts.cgroup)),
+        mark_(std::move(parts.mark)),
+        shim_wait_(parts.shim_wait),
+        insist_(io),
         look_(io),
         observer_(&observer),
         living_(std::move(living)),
@@ -136,6 +149,35 @@ class Watch : public std::enable_shared_from_this<Watch> {
   void kill_by_shim() {
     close_stdin();
     wake_shim();
+    if (std::exchange(insisting_, true)) return;
+    kill_unless_ended_at_ = std::chrono::steady_clock::now() + shim_wait_;
+    insist(kFirstLook);
+  }
+
+  // Until it is reaped: what it has to kill may stop it again.
+  void insist(std::chrono::milliseconds next) {
+    insist_.expires_after(next);
+    insist_.async_wait([self = shared_from_this(), next](const boost::system::error_code& error) {
+      if (error || self->reaped_) return;
+      self->kill_without_shim();
+      self->wake_shim();
+      self->insist(std::min(2 * next, kLastLook));
+    });
+  }
+
+  // When the shim did not manage in time. On a thread of its own, as to read what a process
+  // carries may hang like the process itself.
+  void kill_without_shim() {
+    const auto now = std::chrono::steady_clock::now();
+    if (!mark_ || now < kill_unless_ended_at_) return;
+    kill_unless_ended_at_ = now + kBetweenMarkKills;
+    try {
+      std::thread([mark = *mark_, shim = pid_] {
+        kill_marked_instance(mark, shim, kMarkKill);
+      }).detach();
+    } catch (const std::system_error&) {
+      kill_unless_ended_at_ = now + kLastLook;  // for want of a thread: soon again
+    }
   }
 
   // One that was stopped can neither pass on a signal nor see the end of its stdin; to one that
@@ -191,6 +233,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
       }
     }
     reaped_ = true;
+    insist_.cancel();
     living_->erase(pid_);
     boost::system::error_code ignored;
     pidfd_.close(ignored);
@@ -230,6 +273,11 @@ class Watch : public std::enable_shared_from_this<Watch> {
   UniqueFd stdin_;
   const bool below_shim_;
   std::unique_ptr<WorkerCgroup> cgroup_;  // null: it has none, or that is gone
+  const std::optional<InstanceMark> mark_;
+  const std::chrono::milliseconds shim_wait_;
+  boost::asio::steady_timer insist_;
+  bool insisting_ = false;  // the shim was told to kill
+  std::chrono::steady_clock::time_point kill_unless_ended_at_{};
   boost::asio::steady_timer look_;
   ChildObserver* observer_;  // null once told, or abandoned
   Living living_;
@@ -411,7 +459,7 @@ Result<std::unique_ptr<ChildProcess>> RealLauncher::launch(LaunchSpec spec,
   auto watch = std::make_shared<Watch>(
       io_,
       Watch::Parts{std::move(*child), std::move(stdin_pipe->write), std::move(notify_pipe->read),
-                   below_shim, std::move(cgroup)},
+                   below_shim, std::move(cgroup), find_mark(spec.environment), options_.shim_wait},
       observer, living_, oom_killed_);
   watch->start();
   return std::make_unique<RealChild>(std::move(watch), stat ? stat->start_ticks : 0);

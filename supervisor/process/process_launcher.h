@@ -25,6 +25,9 @@ struct LauncherOptions {
   // hangs.
   std::chrono::milliseconds exec_wait{5000};
   bool use_clone3 = true;  // false: as on a machine that refuses it
+  // How long a shim that was told to kill its descendants has for that, before what carries its
+  // instance's mark is killed without it: a command may stop its shim again and again.
+  std::chrono::milliseconds shim_wait{3000};
   // Where each process with a LaunchSpec::cgroup gets its own. Null: nowhere. Outlives the
   // launcher.
   WorkerCgroups* cgroups = nullptr;

@@ -44,5 +44,13 @@ TEST(InstanceMark, L4_EveryStateDirectoryHasAnOwnerOfItsOwn) {
   EXPECT_FALSE(mark_owner(one.file("missing")));
 }
 
+TEST(InstanceMark, L4_ItsPartsAreFoundAmongVariables) {
+  const auto mark = find_mark({"A=b", instance_mark("i", "1-2"), "BERTH_INSTANCE=odd"});
+  ASSERT_TRUE(mark);
+  EXPECT_EQ(mark->instance, "i");
+  EXPECT_EQ(mark->owner, "1-2");
+  EXPECT_FALSE(find_mark({"A=b", "BERTH_INSTANCE=odd"}));
+}
+
 }  // namespace
 }  // namespace berth::process

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "common/fd.h"
+#include "supervisor/process/instance_mark.h"
 #include "supervisor/process/proc.h"
 #include "supervisor/process/process_launcher.h"
 #include "supervisor/process/shim/report.h"
@@ -272,6 +273,29 @@ TEST_F(ShimTest, L4_AStoppedShimEndsItsFamilyWhenItsOwnerIsGone) {
   ASSERT_EQ(::kill(shim, SIGSTOP), 0);
   child.reset();
   ASSERT_TRUE(run_until(io_, [&] { return !launcher_.owns(shim); }));
+  for (const UniqueFd& pidfd : pidfds) EXPECT_TRUE(ended(pidfd));
+}
+
+// Two that stop the shim whenever it runs.
+constexpr const char* kStopsItsShim =
+    "while [ ! -e \"$0\" ]; do :; done; "
+    "while :; do kill -STOP $PPID; done & echo $!; "
+    "echo $$; while :; do kill -STOP $PPID; done";
+
+TEST_F(ShimTest, L3_ACommandThatKeepsStoppingItsShimIsKilled) {
+  RealLauncher hasty(io_, {.exec_wait = std::chrono::milliseconds(60'000),
+                           .shim_wait = std::chrono::milliseconds(0)});
+  LaunchSpec spec = below_shim(kStopsItsShim);
+  // Not before the launcher knows that it runs.
+  spec.argv.push_back(dir_.file("go"));
+  const std::string owner = *mark_owner(dir_.path());
+  spec.environment.push_back(instance_mark("018f0000-0000-7000-8000-000000000001", owner));
+  auto child = hasty.launch(std::move(spec), recorder_);
+  ASSERT_TRUE(child) << child.error().message;
+  testing::append(dir_.file("go"), "");
+  const auto pidfds = family(2);
+  (*child)->signal_group(SIGKILL);
+  ASSERT_TRUE(wait_for_exit());
   for (const UniqueFd& pidfd : pidfds) EXPECT_TRUE(ended(pidfd));
 }
 
