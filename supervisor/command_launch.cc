@@ -1,28 +1,22 @@
 #include "supervisor/command_launch.h"
 
-#include <fcntl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <optional>
+#include <cerrno>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "common/fd.h"
-#include "common/text.h"
 #include "supervisor/catalog/placeholders.h"
+#include "supervisor/process/launch_error.h"
 #include "supervisor/worker_command.h"
 
 namespace berth {
 namespace {
 
 constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
-constexpr std::size_t kShownBytes = 200;
 
 // A program that was not made for berth expects a home and a locale as in a session.
 constexpr std::array<std::string_view, 8> kNames = {"PATH", "HOME", "USER",   "LOGNAME",
@@ -55,58 +49,11 @@ std::string value_of(const std::vector<std::string>& environment, std::string_vi
   return std::string(fallback);
 }
 
-bool is_program(const std::filesystem::path& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
-         ::access(path.c_str(), X_OK) == 0;
-}
-
-Result<std::string> find_program(const std::string& name, const std::string& directory,
-                                 const std::string& path) {
-  const std::string shown = "\"" + printable_line(name, kShownBytes) + "\"";
-  const std::filesystem::path from = directory.empty() ? "/" : directory;
-  if (name.find('/') != std::string::npos) {
-    const std::filesystem::path whole = (from / name).lexically_normal();
-    if (is_program(whole)) return whole.string();
-    return fail(Reason::kLoadFailed,
-                std::string(::access(whole.c_str(), F_OK) == 0 ? "no program that can be executed: "
-                                                               : "no such program: ") +
-                    shown);
-  }
-  for (std::size_t start = 0; start <= path.size();) {
-    const std::size_t end = std::min(path.find(':', start), path.size());
-    const std::filesystem::path folder = path.substr(start, end - start);
-    if (folder.is_absolute() && is_program(folder / name)) return (folder / name).string();
-    start = end + 1;
-  }
-  return fail(Reason::kLoadFailed, "no such program: " + shown + "; it is in no directory of PATH");
-}
-
-// Reads the beginnings of the program and of its interpreters ("#!"), as execve does, so that a
-// disk that has to wake up or a network that hangs is waited for here and not where it is executed.
-// What cannot be read is execve's business.
-void touch_program(std::string path) {
-  constexpr int kMostInterpreters = 4;  // more are ELOOP
-  for (int i = 0; i <= kMostInterpreters; ++i) {
-    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-    if (!file) return;
-    std::array<char, 4096> part{};
-    const ssize_t got = ::pread(file.get(), part.data(), part.size(), 0);
-    if (got <= 0) return;
-    std::string_view line(part.data(), static_cast<std::size_t>(got));
-    if (!line.starts_with("#!")) return;
-    line = line.substr(2, line.find('\n') - 2);
-    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-    path = line.substr(0, line.find_first_of(" \t"));
-    if (!path.starts_with('/')) return;
-  }
-}
-
 Result<std::string> random_key() {
   constexpr std::size_t kBytes = 32;
   std::array<unsigned char, kBytes> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return fail(Reason::kLoadFailed, "no random numbers for a key");
+    return fail(process::launch_error("getrandom", errno));
   }
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string key;
@@ -180,15 +127,8 @@ Result<CommandLaunch> prepare_command(const catalog::ModelSettings& settings,
                                      ? catalog::fill_placeholders(variable, values)
                                      : variable);
   }
-  launch.directory = settings.directory;
-  if (!launch.directory.empty() && !std::filesystem::is_directory(launch.directory)) {
-    return fail(Reason::kLoadFailed, "the working directory is not there");
-  }
-  Result<std::string> program = find_program(launch.argv.front(), launch.directory,
-                                             value_of(launch.environment, "PATH", kDefaultPath));
-  if (!program) return fail(std::move(program).error());
-  launch.program = *std::move(program);
-  touch_program(launch.program);
+  launch.place = {launch.argv.front(), settings.directory,
+                  value_of(launch.environment, "PATH", kDefaultPath)};
   return launch;
 }
 

@@ -9,6 +9,7 @@
 #include "common/uuid.h"
 #include "supervisor/catalog/model.h"
 #include "supervisor/process/port.h"
+#include "supervisor/program_reader.h"
 
 namespace berth {
 
@@ -33,21 +34,19 @@ CommandTemplate command_template(const catalog::ModelSettings& settings,
 std::vector<std::string> hashed_environment(const catalog::ModelSettings& settings,
                                             const CommandTemplate& open);
 
-// Everything that a run needs before its program can be executed.
+// Everything that a run needs before its program is looked for and executed.
 struct CommandLaunch {
-  std::string program;  // absolute
+  ProgramPlace place;
   std::vector<std::string> argv;
   std::vector<std::string> environment;
-  std::string directory;       // empty: "/"
   std::string key;             // 256 random bits
   process::ReservedPort port;  // 0 where it listens at `socket`
   std::string socket;
 };
 
-// Chooses the port, of `ports`, and the key, looks for the program, reads its beginning, so that
-// its start need not wait for a slow file system, and fills the placeholders in. `socket`: the path
-// for a Unix socket. Blocks on the file system: run it on the pool. Errors: kLoadFailed with what
-// is missing.
+// Chooses the port, of `ports`, and the key, and fills the placeholders in. `socket`: the path for
+// a Unix socket. Touches nothing that the model names: its program is looked for by ProgramReader.
+// Reads /proc: run it on the pool. Errors: kLoadFailed with what is missing.
 Result<CommandLaunch> prepare_command(const catalog::ModelSettings& settings,
                                       const CommandTemplate& open, const std::string& socket,
                                       process::PortBook& ports);

@@ -42,7 +42,19 @@ std::vector<std::string> changed(const std::vector<std::string>& own,
 
 }  // namespace
 
-LaunchPreparer::LaunchPreparer(Parts parts) : parts_(std::move(parts)) {
+struct LaunchPreparer::CommandWork {
+  std::shared_ptr<const catalog::Model> model;
+  std::function<void(Result<residency::PreparedLaunch>)> done;
+  CommandTemplate open;
+  process::LogHeader header;
+  std::string socket;  // where it would be
+  Result<CommandLaunch> launch = fail(Reason::kInternal, "");
+  std::string program;
+  Result<process::OpenedLog> log = fail(Reason::kInternal, "");
+};
+
+LaunchPreparer::LaunchPreparer(Parts parts)
+    : parts_(std::move(parts)), programs_(parts_.clock, parts_.programs) {
   watch_sizes();
 }
 
@@ -88,54 +100,67 @@ void LaunchPreparer::prepare_command_model(
     });
     return;
   }
-  struct Work {
-    Result<CommandLaunch> launch = fail(Reason::kInternal, "");
-    Result<process::OpenedLog> log = fail(Reason::kInternal, "");
-    CommandTemplate open;
-  };
-  CommandTemplate open = command_template(model->settings, parts_.environment);
-  process::LogHeader header;
-  header.instance = instance.to_string();
-  header.time = parts_.clock.wall_now();
-  header.command = open.argv;  // without the key, which is nobody's business
-  const std::string socket = worker_socket(parts_.run_dir, instance);
-  parts_.run_blocking([this, model = std::move(model), open = std::move(open),
-                       header = std::move(header), socket, done = std::move(done)] {
-    auto work = std::make_shared<Work>();
-    work->open = open;
-    work->launch = prepare_command(model->settings, open, socket, parts_.commands.ports());
-    if (work->launch) work->log = process::open_log(parts_.log, model->name, header);
-    parts_.clock.post([this, model, instance = header.instance, done, work] {
-      if (!work->launch) return done(fail(work->launch.error()));
-      CommandLaunch launch = *std::move(work->launch);
-      residency::PreparedLaunch prepared;
-      prepared.socket =
-          launch.socket.empty() ? "127.0.0.1:" + std::to_string(launch.port.port) : launch.socket;
-      parts_.commands.put(
-          instance,
-          {.model = model->name,
-           .address = {launch.socket.empty() ? launch.port.port : std::uint16_t{0}, launch.socket},
-           .key = launch.key,
-           .probe = command_probe(*model),
-           .sequences = model->settings.sequences,
-           .port_claim = std::move(launch.port.claim)});
-      prepared.spec.program = std::move(launch.program);
-      prepared.spec.argv = std::move(launch.argv);
-      prepared.spec.environment = std::move(launch.environment);
-      prepared.spec.directory = std::move(launch.directory);
-      prepared.shown_argv = std::move(work->open.argv);
-      prepared.shown_environment = changed(parts_.environment, std::move(work->open.environment));
-      mark(instance, prepared);
-      prepared.spec.oom_score_adj = kWorkerOomScore;
-      prepared.spec.shim = parts_.shim_program;
-      prepared.spec.reservation = std::move(launch.port.socket);
-      prepared.spec.started = [this, name = model->name, instance](pid_t pid) {
-        parts_.commands.started(name, instance, pid);
-      };
-      take_log(model->name, instance, std::move(work->log), prepared);
-      done(std::move(prepared));
-    });
+  auto work = std::make_shared<CommandWork>();
+  work->open = command_template(model->settings, parts_.environment);
+  work->header.instance = instance.to_string();
+  work->header.time = parts_.clock.wall_now();
+  work->header.command = work->open.argv;  // without the key, which is nobody's business
+  work->socket = worker_socket(parts_.run_dir, instance);
+  work->model = std::move(model);
+  work->done = std::move(done);
+  parts_.run_blocking([this, work] {
+    work->launch =
+        prepare_command(work->model->settings, work->open, work->socket, parts_.commands.ports());
+    parts_.clock.post([this, work] { find_command(work); });
   });
+}
+
+void LaunchPreparer::find_command(const std::shared_ptr<CommandWork>& work) {
+  if (!work->launch) return work->done(fail(work->launch.error()));
+  programs_.read(work->launch->place, [this, work](Result<std::string> program) {
+    if (!program) return work->done(fail(std::move(program).error()));
+    work->program = *std::move(program);
+    open_command_log(work);
+  });
+}
+
+void LaunchPreparer::open_command_log(const std::shared_ptr<CommandWork>& work) {
+  parts_.run_blocking([this, work] {
+    work->log = process::open_log(parts_.log, work->model->name, work->header);
+    parts_.clock.post([this, work] { finish_command(work); });
+  });
+}
+
+void LaunchPreparer::finish_command(const std::shared_ptr<CommandWork>& work) {
+  CommandLaunch launch = *std::move(work->launch);
+  const catalog::Model& model = *work->model;
+  const std::string& instance = work->header.instance;
+  residency::PreparedLaunch prepared;
+  prepared.socket =
+      launch.socket.empty() ? "127.0.0.1:" + std::to_string(launch.port.port) : launch.socket;
+  parts_.commands.put(
+      instance,
+      {.model = model.name,
+       .address = {launch.socket.empty() ? launch.port.port : std::uint16_t{0}, launch.socket},
+       .key = launch.key,
+       .probe = command_probe(model),
+       .sequences = model.settings.sequences,
+       .port_claim = std::move(launch.port.claim)});
+  prepared.spec.program = std::move(work->program);
+  prepared.spec.argv = std::move(launch.argv);
+  prepared.spec.environment = std::move(launch.environment);
+  prepared.spec.directory = std::move(launch.place.directory);
+  prepared.shown_argv = std::move(work->open.argv);
+  prepared.shown_environment = changed(parts_.environment, std::move(work->open.environment));
+  mark(instance, prepared);
+  prepared.spec.oom_score_adj = kWorkerOomScore;
+  prepared.spec.shim = parts_.shim_program;
+  prepared.spec.reservation = std::move(launch.port.socket);
+  prepared.spec.started = [this, name = model.name, instance](pid_t pid) {
+    parts_.commands.started(name, instance, pid);
+  };
+  take_log(model.name, instance, std::move(work->log), prepared);
+  work->done(std::move(prepared));
 }
 
 void LaunchPreparer::mark(const std::string& instance, residency::PreparedLaunch& prepared) const {
@@ -208,8 +233,8 @@ void LaunchPreparer::watch_sizes() {
 }
 
 void LaunchPreparer::tell_cut(const std::string& model, std::uint64_t size_before) {
-  parts_.events.emit_typed(events::LogTruncated{
-      .model = model, .size_bytes = static_cast<std::int64_t>(size_before)});
+  parts_.events.emit_typed(
+      events::LogTruncated{.model = model, .size_bytes = static_cast<std::int64_t>(size_before)});
 }
 
 }  // namespace berth

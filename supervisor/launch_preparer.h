@@ -16,13 +16,14 @@
 #include "supervisor/process/async.h"
 #include "supervisor/process/log_file.h"
 #include "supervisor/process/log_watch.h"
+#include "supervisor/program_reader.h"
 #include "supervisor/residency/residency.h"
 
 namespace berth {
 
 // Turns a model into a worker that can be launched: command line, environment, socket, log file;
 // and keeps the log files of running workers within their bound (L10). Core strand only; what
-// touches files runs on the pool.
+// touches files runs on the pool, or, where they are a model's own program, on threads of its own.
 class LaunchPreparer {
  public:
   struct Parts {
@@ -36,6 +37,7 @@ class LaunchPreparer {
     std::string mark_owner;  // process::mark_owner() of the state directory
     process::LogPolicy log;
     CommandRuns& commands;
+    ProgramReader::Options programs = {};
   };
 
   explicit LaunchPreparer(Parts parts);
@@ -56,8 +58,14 @@ class LaunchPreparer {
   void tell_cut(const std::string& model, std::uint64_t size_before);
 
  private:
+  // The launch of a command on its way through the steps, which take turns on the core strand and
+  // where each of them may block.
+  struct CommandWork;
   void prepare_command_model(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
                              std::function<void(Result<residency::PreparedLaunch>)> done);
+  void find_command(const std::shared_ptr<CommandWork>& work);
+  void open_command_log(const std::shared_ptr<CommandWork>& work);
+  void finish_command(const std::shared_ptr<CommandWork>& work);
   // By its environment the next run of berthd finds what this instance leaves behind (L4).
   void mark(const std::string& instance, residency::PreparedLaunch& prepared) const;
   // The launch's log, or none and an event that says so.
@@ -74,6 +82,7 @@ class LaunchPreparer {
   };
 
   Parts parts_;
+  ProgramReader programs_;
   std::map<std::string, NewestLog> logs_;  // by model
   Timer sizes_;
 };

@@ -27,15 +27,29 @@ Error launch_error(const std::string& step, int error) {
     case ENFILE:
     case EAGAIN:
     case ENOMEM:
+    case ENOBUFS:
+    // Not shortages, but they pass as these do: a disk or its server that stumbled, a program that
+    // is being written.
+    case EIO:
+    case ESTALE:
+    case ETXTBSY:
       return of_class(core::FailureClass::kResource, std::move(message));
     default:
       return {Reason::kLoadFailed, std::move(message)};
   }
 }
 
+Error shortage_error(std::string message) {
+  return of_class(core::FailureClass::kResource, std::move(message));
+}
+
+Error timeout_error(std::string message) {
+  return of_class(core::FailureClass::kTimeout, std::move(message));
+}
+
 Error slow_launch_error(const std::string& program, std::chrono::milliseconds waited) {
-  return of_class(core::FailureClass::kTimeout, "execve " + program + ": not done within " +
-                                                    std::to_string(waited.count()) + " ms");
+  return timeout_error("execve " + program + ": not done within " + std::to_string(waited.count()) +
+                       " ms");
 }
 
 }  // namespace berth::process

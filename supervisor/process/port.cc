@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "common/text.h"
+#include "supervisor/process/launch_error.h"
 #include "supervisor/process/proc.h"
 #include "supervisor/process/system_error.h"
 
@@ -288,9 +289,9 @@ Result<ReservedPort> PortBook::reserve() {
     reserved->claim = PortClaim::make(claimed_, reserved->port);
     if (reserved->claim) return *std::move(reserved);
   }
-  return fail(Reason::kLoadFailed, "No port of 127.0.0.1 is free for the program" +
-                                       (problem != 0 ? ": " + errno_text(problem) : std::string()) +
-                                       ".");
+  // Ports, descriptors or memory: whatever it is, others have it now, and give it back.
+  return fail(shortage_error("No port of 127.0.0.1 is free for the program" +
+                             (problem != 0 ? ": " + errno_text(problem) : std::string()) + "."));
 }
 
 Listener listener_on_port(std::uint16_t port, pid_t root) {

@@ -37,7 +37,7 @@ class PortBook {
   // Takes a random port outside of the range from which the kernel gives ports to connections
   // (net.ipv4.ip_local_port_range), so that none of them takes it between the closing of the socket
   // and the program's own bind; a port of that range only where no other is free. Never one that is
-  // claimed. Errors: kLoadFailed where not a single port is free.
+  // claimed. Errors: kLoadFailed of class `resource` where not a single port is free.
   Result<ReservedPort> reserve();
   // How many ports are claimed.
   [[nodiscard]] std::size_t claimed() const;

@@ -2,27 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/inotify.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <array>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "common/fd.h"
 #include "supervisor/command_runs.h"
-#include "tests/unit/process/temp_dir.h"
 
 namespace berth {
 namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using testing::TempDir;
 
 catalog::ModelSettings command(std::vector<std::string> argv) {
   catalog::ModelSettings settings;
@@ -35,20 +26,6 @@ Result<CommandLaunch> prepare(const catalog::ModelSettings& settings) {
   process::PortBook ports;
   return prepare_command(settings, command_template(settings, {"PATH=/usr/bin:/bin"}), "/r/a.sock",
                          ports);
-}
-
-// The files that were read in the watched directory, in their order.
-std::vector<std::string> names_read(int inotify) {
-  std::vector<std::string> names;
-  alignas(inotify_event) std::array<char, 4096> part{};
-  const ssize_t got = ::read(inotify, part.data(), part.size());
-  for (ssize_t at = 0; at < got;) {
-    const auto* const event =
-        reinterpret_cast<const inotify_event*>(&part.at(static_cast<std::size_t>(at)));
-    names.emplace_back(event->name);
-    at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
-  }
-  return names;
 }
 
 TEST(CommandLaunch, L27_PortAndKeyAreFilledInForEachRun) {
@@ -65,7 +42,8 @@ TEST(CommandLaunch, L27_PortAndKeyAreFilledInForEachRun) {
   EXPECT_THAT(one->environment, Contains("KEY=" + one->key));
   EXPECT_EQ(one->key.size(), 64U);
   EXPECT_EQ(one->socket, "");
-  EXPECT_EQ(one->program, "/usr/bin/sh");
+  const ProgramPlace place{"sh", "", "/usr/bin:/bin"};
+  EXPECT_EQ(one->place, place);
   EXPECT_NE(one->key, two->key);
   EXPECT_NE(one->port.port, two->port.port);
 }
@@ -141,57 +119,15 @@ TEST(CommandLaunch, L27_WhatBerthdWasGivenIsNotFilledIn) {
   EXPECT_THAT(launch->environment, Contains("LANG={api_key}"));
 }
 
-// Starting it then waits for no disk.
-TEST(CommandLaunch, L27_TheProgramAndItsInterpretersAreReadBeforeItIsStarted) {
-  const TempDir dir;
-  std::ofstream(dir.file("runtime")) << "\177ELF";
-  std::ofstream(dir.file("wrapper")) << "#! " << dir.file("runtime") << " -x\n";
-  std::ofstream(dir.file("serve")) << "#!" << dir.file("wrapper");
-  for (const char* const name : {"runtime", "wrapper", "serve"}) {
-    ASSERT_EQ(::chmod(dir.file(name).c_str(), S_IRWXU), 0);
-  }
-  const UniqueFd reads(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  ASSERT_GE(::inotify_add_watch(reads.get(), dir.path().c_str(), IN_ACCESS), 0);
-  const auto launch = prepare(command({dir.file("serve"), "{port}"}));
+TEST(CommandLaunch, L27_ItsProgramIsLookedForWhereItsOwnVariablesSay) {
+  auto settings = command({"serve-{port}", "{port}"});
+  settings.directory = "/models";
+  settings.environment = {{"PATH", "/opt/{port}/bin"}};
+  const auto launch = prepare(settings);
   ASSERT_TRUE(launch) << launch.error().message;
-  EXPECT_EQ(names_read(reads.get()), (std::vector<std::string>{"serve", "wrapper", "runtime"}));
-
-  // One that is its own interpreter, or has none, ends.
-  std::ofstream(dir.file("serve")) << "#!" << dir.file("serve") << "\n";
-  EXPECT_TRUE(prepare(command({dir.file("serve"), "{port}"})));
-  for (const char* const text : {"#!", "#!   \n", "#! sh\n", "", "\n"}) {
-    std::ofstream(dir.file("serve")) << text;
-    EXPECT_TRUE(prepare(command({dir.file("serve"), "{port}"}))) << text;
-  }
-}
-
-TEST(CommandLaunch, L27_AMissingProgramIsNamed) {
-  auto launch = prepare(command({"vllm-not-here", "{port}"}));
-  ASSERT_FALSE(launch);
-  EXPECT_EQ(launch.error().reason, Reason::kLoadFailed);
-  EXPECT_EQ(launch.error().message,
-            "no such program: \"vllm-not-here\"; it is in no directory of PATH");
-  launch = prepare(command({"/nonexistent/vllm", "{port}"}));
-  ASSERT_FALSE(launch);
-  EXPECT_THAT(launch.error().message, HasSubstr("no such program"));
-
-  const TempDir dir;
-  std::ofstream(dir.file("plain")) << "x";
-  launch = prepare(command({dir.file("plain"), "{port}"}));
-  ASSERT_FALSE(launch);
-  EXPECT_THAT(launch.error().message, HasSubstr("no program that can be executed"));
-
-  // A relative path is below the working directory.
-  ASSERT_EQ(::chmod(dir.file("plain").c_str(), S_IRWXU), 0);
-  auto settings = command({"./plain", "{port}"});
-  settings.directory = dir.path();
-  launch = prepare(settings);
-  ASSERT_TRUE(launch) << launch.error().message;
-  EXPECT_EQ(launch->program, dir.file("plain"));
-  settings.directory = "/nonexistent";
-  launch = prepare(settings);
-  ASSERT_FALSE(launch);
-  EXPECT_THAT(launch.error().message, HasSubstr("working directory"));
+  const std::string port = std::to_string(launch->port.port);
+  const ProgramPlace expected{"serve-" + port, "/models", "/opt/" + port + "/bin"};
+  EXPECT_EQ(launch->place, expected);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,11 +41,13 @@ class LaunchPreparerTest : public ::testing::Test {
   void prepare_command(const std::string& name) {
     const auto model = sim::make_model(name);
     model->settings.kind = catalog::Kind::kCommand;
-    model->settings.command = {"/bin/sh", "{port}"};
-    preparer_.prepare(model, world_.ids.next(), [](const Result<residency::PreparedLaunch>& got) {
-      ASSERT_TRUE(got) << got.error().message;
+    model->settings.command = {"/bin/" + name, "{port}"};
+    auto& answer = answers_[name];
+    answer.reset();
+    preparer_.prepare(model, world_.ids.next(), [&answer](Result<residency::PreparedLaunch> got) {
+      answer = std::move(got);
     });
-    pool_and_settle();
+    for (int step = 0; step < 4; ++step) pool_and_settle();
   }
   void write(std::string_view text) {
     ASSERT_EQ(::write(prepared_->spec.output.get(), text.data(), text.size()),
@@ -61,12 +64,21 @@ class LaunchPreparerTest : public ::testing::Test {
   // The pool works only now.
   void pool_and_settle() {
     for (const auto& work : std::exchange(pool_, {})) work();
+    std::erase_if(alone_, [this](const auto& look) {
+      if (look.first == hung_) return false;
+      look.second();
+      return true;
+    });
     world_.clock.settle();
   }
 
   testing::TempDir dir_;
   sim::SimWorld world_;
   std::vector<std::function<void()>> pool_;
+  // Looks at programs, each on a thread of its own; that at `hung_` never returns.
+  std::vector<std::pair<std::string, std::function<void()>>> alone_;
+  std::string hung_;
+  std::map<std::string, std::optional<Result<residency::PreparedLaunch>>> answers_;
   CommandRuns commands_;
   std::shared_ptr<catalog::Model> demo_ = sim::make_model("demo");
   std::optional<residency::PreparedLaunch> prepared_;
@@ -80,7 +92,14 @@ class LaunchPreparerTest : public ::testing::Test {
        .run_dir = dir_.file("run"),
        .mark_owner = "test",
        .log = {.directory = dir_.file("log")},
-       .commands = commands_}};
+       .commands = commands_,
+       .programs = {
+           .find = [](const ProgramPlace& place) -> Result<std::string> { return place.name; },
+           .run_alone =
+               [this](const ProgramPlace& place, std::function<void()> work) {
+                 alone_.emplace_back(place.name, std::move(work));
+                 return Status{};
+               }}}};
 };
 
 TEST_F(LaunchPreparerTest, L24_ARecordNeverCarriesANewerInstancesLines) {
@@ -133,6 +152,29 @@ TEST_F(LaunchPreparerTest, L27_APortIsKeptUntilTheModelRunsAgain) {
   EXPECT_EQ(commands_.ports().claimed(), 2U) << "neither may have bound its port yet";
   prepare_command("a");
   EXPECT_EQ(commands_.ports().claimed(), 2U);
+  for (const auto& [name, answer] : answers_) {
+    ASSERT_TRUE(answer) << name;
+    ASSERT_TRUE(*answer) << (*answer).error().message;
+    EXPECT_EQ((**answer).spec.program, "/bin/" + name);
+  }
+}
+
+TEST_F(LaunchPreparerTest, L7_L25_AProgramThatCannotBeReadHoldsUpNoOtherModel) {
+  hung_ = "/bin/hung";
+  prepare_command("hung");
+  prepare_command("well");
+  ASSERT_TRUE(answers_["well"]) << "its load waits for another's file system";
+  EXPECT_TRUE(*answers_["well"]);
+  EXPECT_FALSE(answers_["hung"]);
+  prepare();
+  pool_and_settle();
+  EXPECT_TRUE(prepared_) << "nor does a worker of our own";
+
+  world_.clock.advance(std::chrono::minutes(1));
+  ASSERT_TRUE(answers_["hung"]);
+  ASSERT_FALSE(*answers_["hung"]);
+  EXPECT_EQ((*answers_["hung"]).error().extras->failure->failure_class, "timeout");
+  EXPECT_EQ(commands_.ports().claimed(), 1U) << "what never starts keeps no port";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -76,6 +77,19 @@ class PortTest : public ::testing::Test {
   Recorder recorder_;
   std::unique_ptr<ChildProcess> child_;
 };
+
+TEST_F(PortTest, L21_WithoutADescriptorItIsAResourceFailure) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  PortBook ports;
+  const auto reserved = ports.reserve();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(reserved);
+  ASSERT_TRUE(reserved.error().extras && reserved.error().extras->failure);
+  EXPECT_EQ(reserved.error().extras->failure->failure_class, "resource");
+}
 
 TEST_F(PortTest, L27_PortsDifferAndAreKeptUntilGivenBack) {
   PortBook book;

@@ -345,11 +345,11 @@ TEST_P(LauncherTest, StartTicksNameTheProcess) {
   ASSERT_TRUE(run_until(io_, [this] { return recorder_.exit.has_value(); }));
 }
 
-TEST(LaunchError, L21_ShortagesOfTheMachineAreResourceFailures) {
-  for (const int error : {EMFILE, ENFILE, EAGAIN, ENOMEM}) {
+TEST(LaunchError, L21_WhatPassesByItselfIsAResourceFailure) {
+  for (const int error : {EMFILE, ENFILE, EAGAIN, ENOMEM, ENOBUFS, EIO, ESTALE, ETXTBSY}) {
     EXPECT_EQ(class_of(launch_error("clone", error)), "resource") << error;
   }
-  for (const int error : {ENOENT, EACCES, ENOEXEC, ENOTDIR, EPERM, E2BIG, ELOOP, ETXTBSY, EINVAL}) {
+  for (const int error : {ENOENT, EACCES, ENOEXEC, ENOTDIR, EPERM, E2BIG, ELOOP, EINVAL}) {
     EXPECT_EQ(class_of(launch_error("execve /x", error)), "") << error;
   }
   EXPECT_EQ(launch_error("clone", EAGAIN).message, "clone: Resource temporarily unavailable");
