@@ -16,13 +16,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -43,6 +42,7 @@
 #include "supervisor/gateway/grpc/inference_service.h"
 #include "supervisor/gateway/http/http_server.h"
 #include "supervisor/launch_preparer.h"
+#include "supervisor/leftover_cleaner.h"
 #include "supervisor/load_provenance.h"
 #include "supervisor/loop_monitor.h"
 #include "supervisor/memory/host_memory.h"
@@ -61,6 +61,7 @@
 #include "supervisor/process/unix_socket.h"
 #include "supervisor/process/worker_cgroup.h"
 #include "supervisor/process_tree_sampler.h"
+#include "supervisor/program_watch.h"
 #include "supervisor/programs.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/rpc/grpc_worker_client.h"
@@ -299,7 +300,30 @@ class Daemon {
                                           .on_changed = [this] {
                                             // L23; before the first request there is none to judge
                                             if (residency_) residency_->catalog_changed();
+                                            programs_->look();
                                           }});
+    programs_.emplace(ProgramWatch::Parts{.clock = clock_,
+                                          .run_alone = run_alone_,
+                                          .on_readable = readable_on(io_),
+                                          .environment = own_environment(),
+                                          .catalog = [this] { return catalog_->snapshot(); },
+                                          .on_changed =
+                                              [this] {
+                                                if (residency_) residency_->catalog_changed();
+                                              }});
+    const auto own = process::read_stat(getpid());
+    cleaner_.emplace(
+        LeftoverCleaner::Parts{.clock = clock_,
+                               .events = *events_,
+                               .store = *store_,
+                               .run_blocking = run_blocking_,
+                               .boot_id = boot_id_,
+                               .start_ticks = own ? own->start_ticks : 0,
+                               .kill =
+                                   [](const std::vector<process::Leftover>& leftovers) {
+                                     return process::kill_leftovers(leftovers, kLeftoverWait);
+                                   },
+                               .kill_marked = [this] { return kill_marked(); }});
     residency::Limits limits;
     limits.queue_timeout = config_->server.queue_timeout;
     limits.cores = usable_cores();
@@ -315,7 +339,13 @@ class Daemon {
                 [this](std::shared_ptr<const catalog::Model> model, const Uuid& instance,
                        std::function<void(Result<residency::PreparedLaunch>)> done) {
                   done = noting_kernel_log(std::move(done));
-                  preparer_->prepare(std::move(model), instance, std::move(done));
+                  if (model->settings.kind != catalog::Kind::kCommand) {
+                    return preparer_->prepare(std::move(model), instance, std::move(done));
+                  }
+                  programs_->look_for_launch(*model,
+                                             [this, model, instance, done = std::move(done)] {
+                                               preparer_->prepare(model, instance, done);
+                                             });
                 },
             .log_tail =
                 [this](const std::string& model, const Uuid& instance,
@@ -324,8 +354,8 @@ class Daemon {
                 },
             .boot_id = boot_id_,
             .provenance =
-                [environment = own_environment()](const catalog::Model& model) {
-                  return load_provenance(model, environment);
+                [this, environment = own_environment()](const catalog::Model& model) {
+                  return load_provenance(model, environment, programs_->files_of(model.name));
                 },
             .memory = memory_domains,
             .watch_tree =
@@ -340,12 +370,12 @@ class Daemon {
             },
             .oom_killed =
                 [this](pid_t pid, std::function<void(bool)> done) {
-                  run_blocking_([this, pid, place = kernel_log_.take(pid),
-                                 done = std::move(done)] {
+                  run_blocking_([this, pid, place = kernel_log_.take(pid), done = std::move(done)] {
                     const bool killed = place && place->tells_of_kill(pid);
                     clock_.post([done, killed] { done(killed); });
                   });
                 },
+            .standing_met = [this] { programs_->standing_met(); },
             .oom_counted = [this](pid_t pid) { return launcher_->counted_oom_kill(pid); }},
         limits);
     return {};
@@ -367,67 +397,27 @@ class Daemon {
     };
   }
 
+  // What lives on though nobody recorded it. On the pool.
+  std::vector<process::MarkedLeftover> kill_marked() {
+    auto marked = cgroups_ ? cgroups_->clear_leftovers(kLeftoverWait)
+                           : std::vector<process::MarkedLeftover>();
+    std::ranges::move(process::kill_marked(mark_owner_, kLeftoverWait), std::back_inserter(marked));
+    remove_dead_sockets(worker_directory(config_->server.run_dir));
+    return marked;
+  }
+
   // The loop runs from here on.
   void begin() {
     signals_.async_wait([this](boost::system::error_code failed, int signal) {
       if (!failed) on_signal(signal);
     });
     monitor_.emplace(clock_, [this] { tick(); });
-    store_->processes([this](Result<std::vector<store::ProcessRecord>> records) {
-      clean_up(records ? *std::move(records) : std::vector<store::ProcessRecord>());
-    });
-  }
-
-  // L4: what an earlier run left behind goes before anything is loaded.
-  void clean_up(std::vector<store::ProcessRecord> records) {
-    run_blocking_([this, records = std::move(records)] {
-      std::vector<process::Leftover> leftovers;
-      for (const store::ProcessRecord& record : records) {
-        leftovers.push_back({static_cast<pid_t>(record.pid), record.start_ticks, record.boot_id});
-      }
-      auto ends = process::kill_leftovers(leftovers, kLeftoverWait);
-      auto marked = cgroups_ ? cgroups_->clear_leftovers(kLeftoverWait)
-                             : std::vector<process::MarkedLeftover>();
-      std::ranges::move(process::kill_marked(mark_owner_, kLeftoverWait),
-                        std::back_inserter(marked));
-      remove_dead_sockets(worker_directory(config_->server.run_dir));
-      clock_.post([this, records, ends = std::move(ends), marked = std::move(marked)] {
-        tell_leftovers(records, ends, marked);
-        catalog_->start([this] { residency_->restore_failures([this] { listen(); }); });
+    // L4: what an earlier run left behind goes before anything is loaded.
+    cleaner_->start([this] {
+      catalog_->start([this] {
+        programs_->start([this] { residency_->restore_failures([this] { listen(); }); });
       });
     });
-  }
-
-  void tell_leftovers(const std::vector<store::ProcessRecord>& records,
-                      const std::vector<process::LeftoverEnd>& ends,
-                      const std::vector<process::MarkedLeftover>& marked) {
-    std::map<std::string, std::string> models;
-    std::set<std::string> told;  // an instance is told of once, however many processes it left
-    const auto tell = [&](std::int64_t pid, const std::string& instance, bool stuck) {
-      if (!told.insert(instance).second) return;
-      if (stuck) {
-        events_->emit_typed(
-            events::InstanceStuck{.model = models[instance], .instance = instance, .pid = pid});
-      } else {
-        events_->emit_typed(
-            events::LeftoverKilled{.pid = pid, .instance = instance, .model = models[instance]});
-      }
-    };
-    const auto tell_marked = [&](process::LeftoverEnd end) {
-      for (const process::MarkedLeftover& one : marked) {
-        if (one.end == end) tell(one.pid, one.instance, end == process::LeftoverEnd::kStuck);
-      }
-    };
-    for (const store::ProcessRecord& record : records) models[record.instance] = record.model;
-    tell_marked(process::LeftoverEnd::kStuck);
-    for (std::size_t i = 0; i < records.size(); ++i) {
-      const store::ProcessRecord& record = records[i];
-      const bool stuck = ends[i] == process::LeftoverEnd::kStuck;
-      // One that is stuck is looked for again at the next start.
-      if (!stuck) store_->remove_process(record.instance);
-      if (ends[i] != process::LeftoverEnd::kGone) tell(record.pid, record.instance, stuck);
-    }
-    tell_marked(process::LeftoverEnd::kKilled);
   }
 
   void listen() {
@@ -443,6 +433,7 @@ class Daemon {
         .state = [this] { return std::string(stopping_ ? "draining" : "ready"); },
         .degraded = [this] { return degraded(); },
         .loop_lag = [this] { return monitor_->worst_lag(); },
+        .process_memory = process_memory,
         .process_memory = process_memory,
         .on_readable = readable_on(io_),
         .run_blocking = run_blocking_});
@@ -603,6 +594,14 @@ class Daemon {
   const process::RunBlocking run_blocking_ = [this](std::function<void()> work) {
     asio::post(pool_, std::move(work));
   };
+  // Detached, as nobody can end a thread that a file system holds.
+  const process::RunBlocking run_alone_ = [this](std::function<void()> work) {
+    try {
+      std::thread(work).detach();
+    } catch (const std::system_error&) {  // no thread can be had
+      run_blocking_(std::move(work));
+    }
+  };
   asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
   SystemIdSource ids_;
 
@@ -629,7 +628,9 @@ class Daemon {
          if (preparer_) preparer_->tell_cut(model, size_before);
        }}};
   std::optional<LaunchPreparer> preparer_;
+  std::optional<LeftoverCleaner> cleaner_;
   std::optional<CatalogKeeper> catalog_;
+  std::optional<ProgramWatch> programs_;
   std::unique_ptr<residency::Residency> residency_;
   std::optional<LoopMonitor> monitor_;
   std::optional<admin::ServerState> state_;

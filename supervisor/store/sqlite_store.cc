@@ -27,6 +27,11 @@ struct Write {
 // Gets the database, or why it cannot be asked.
 using Read = std::function<void(Result<Database*>)>;
 
+std::string without_period(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 // Writes that the file does not take yet, in the order of the calls.
 struct Line {
   std::deque<Write> writes;
@@ -131,14 +136,15 @@ class RealStore::Worker {
   void lost(std::size_t count, const std::string& cause) {
     lost_ += count;
     if (std::exchange(degraded_, true)) return;
-    tell("What happens is not kept at present (" + cause +
+    tell("What happens is not kept at present (" + without_period(cause) +
          "). It waits in memory, of which the oldest is given up first; serving goes on.");
   }
 
   // Records of failures are among them, which nobody must think to be kept. With the mutex.
   void failures_lost(std::size_t count, const std::string& cause) {
     if (count == 0 || std::exchange(failures_lost_, true)) return;
-    tell("Failures of loads are not kept (" + cause + "): a restart will not know them.");
+    tell("Failures of loads are not kept (" + without_period(cause) +
+         "): a restart will not know them.");
   }
 
   void work() {

@@ -47,6 +47,17 @@ void bound_arguments(std::vector<std::string>& arguments) {
   }
 }
 
+// Of kind "command": no file of a model is known.
+bool is_command(const FailureRecord& record) {
+  return record.provenance.program || (record.provenance.files && record.provenance.files->empty());
+}
+
+std::string command_way_out(const std::string& retry) {
+  return "A change of its program, of a file that its command line names, or of its settings lifts "
+         "this by itself; " +
+         retry + ".";
+}
+
 }  // namespace
 
 std::string_view lift_cause_name(LiftCause cause) {
@@ -109,6 +120,12 @@ std::string way_out(const FailureRecord& record) {
   const std::string retry = "`berth retry " + record.model + "` tries it again";
   switch (record.failure_class) {
     case FailureClass::kPermanent:
+      if (is_command(record)) return command_way_out(retry);
+      if (record.provenance.devices && !record.provenance.devices->empty()) {
+        return "Another file, other `devices` or another version of the server lift this by "
+               "itself; " +
+               retry + ".";
+      }
       return "Another file or another version of the server lifts this by itself; " + retry + ".";
     case FailureClass::kResource:
     case FailureClass::kOom:
@@ -117,7 +134,8 @@ std::string way_out(const FailureRecord& record) {
              "itself; " +
              retry + ".";
     case FailureClass::kLaunch:
-      return "Correct the command and its settings, which lifts this by itself; " + retry + ".";
+      if (is_command(record)) return command_way_out(retry);
+      return "Correct the installation of berth or the model's settings; " + retry + ".";
     case FailureClass::kCrash:
     case FailureClass::kCrashLoop:
     case FailureClass::kStalled:
@@ -125,6 +143,7 @@ std::string way_out(const FailureRecord& record) {
     case FailureClass::kUnclassified:
       break;
   }
+  if (is_command(record)) return command_way_out(retry);
   return "A change of its file or settings lifts this by itself; " + retry + ".";
 }
 

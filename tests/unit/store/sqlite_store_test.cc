@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "supervisor/process/asio_clock.h"
@@ -308,7 +309,18 @@ TEST_F(StoreTest, WhatTheDiskDoesNotTakeWaits) {
   {
     const FullDisk full;
     for (int i = 6; i <= 25; ++i) store_->put_load(load_record(std::to_string(i), "m", i));
-    EXPECT_EQ(loads("m").size(), 5U);
+    // An answer says that all of them were looked at; the full queue may refuse the question.
+    bool asked = false;
+    bool answered = false;
+    ASSERT_TRUE(run_until(io_, [&] {
+      if (!std::exchange(asked, true)) {
+        store_->loads("m", 1, [&](const auto& result) {
+          asked = false;
+          answered = result.has_value();
+        });
+      }
+      return answered;
+    }));
   }
   ASSERT_TRUE(run_until(io_, [this] { return problems_.size() == 4; }));
   EXPECT_THAT(problems_[3], HasSubstr("kept again; 12 records were not"));

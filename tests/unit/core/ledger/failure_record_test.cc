@@ -78,6 +78,20 @@ TEST(FailureRecord, L22_WayOutNamesTheModel) {
   }
 }
 
+TEST(FailureRecord, L22_WayOutFitsTheCause) {
+  FailureRecord file = failure_record(1, "m", FailureClass::kPermanent);
+  file.provenance.program.reset();
+  EXPECT_THAT(way_out(file), HasSubstr("other `devices`"));
+  file.provenance.devices->clear();
+  EXPECT_THAT(way_out(file), HasSubstr("Another file or another version"));
+  FailureRecord command = file;
+  command.provenance.files->clear();  // as kept before programs were
+  for (const auto one : {FailureClass::kPermanent, FailureClass::kLaunch, FailureClass::kCrash}) {
+    command.failure_class = one;
+    EXPECT_THAT(way_out(command), HasSubstr("A change of its program"));
+  }
+}
+
 TEST(FailureRecord, L18_SentenceIsThatOfTheFailure) {
   FailureRecord record = failure_record(1, "m", FailureClass::kPermanent);
   record.exit = Exited{3};
