@@ -47,7 +47,6 @@
 #include "supervisor/loop_monitor.h"
 #include "supervisor/memory/host_memory.h"
 #include "supervisor/memory/oom_kill.h"
-#include "supervisor/memory/process_memory.h"
 #include "supervisor/process/asio_clock.h"
 #include "supervisor/process/directories.h"
 #include "supervisor/process/file_log_watcher.h"
@@ -66,6 +65,7 @@
 #include "supervisor/residency/residency.h"
 #include "supervisor/rpc/grpc_worker_client.h"
 #include "supervisor/store/sqlite_store.h"
+#include "supervisor/tree_memory.h"
 #include "supervisor/worker_command.h"
 #include "supervisor/worker_connectors.h"
 
@@ -112,12 +112,6 @@ void give_to_admins(const std::string& path, mode_t mode) {
   if (::chown(path.c_str(), static_cast<uid_t>(-1), admins->gr_gid) != 0) return;
   // Only now: before that the group was another one.
   if (::chmod(path.c_str(), mode) != 0) return;
-}
-
-// What a process holds of its own and its part of what it shares; 0 where the kernel does not say.
-std::uint64_t process_memory(pid_t pid) {
-  const Result<memory::ProcessMemory> read = memory::read_process_memory(pid);
-  return read ? read->proportional.value_or(read->resident) : 0;
 }
 
 // The memory that loads take, as it is now.
@@ -434,7 +428,7 @@ class Daemon {
         .degraded = [this] { return degraded(); },
         .loop_lag = [this] { return monitor_->worst_lag(); },
         .process_memory = process_memory,
-        .process_memory = process_memory,
+        .tree_memory = tree_memory,
         .on_readable = readable_on(io_),
         .run_blocking = run_blocking_});
     if (const Status listening = open_fronts(); !listening) {

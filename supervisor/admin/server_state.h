@@ -35,8 +35,10 @@ struct ServerState {
   // is gone: what `berth ps` shows can be unloaded, and its log read. Errors: kUnknownModel.
   [[nodiscard]] Result<std::string> name_of(const std::string& name) const;
 
-  // Proportional set size of a process, bytes; 0: unknown. Any thread; reads /proc.
+  // Proportional set size of a process, and of a child with all its descendants, bytes; 0: unknown.
+  // Any thread; they read /proc.
   std::function<std::uint64_t(pid_t)> process_memory;
+  std::function<std::uint64_t(pid_t)> tree_memory;
   process::OnReadable on_readable;
   process::RunBlocking run_blocking;
 };

@@ -54,7 +54,7 @@ grpc::ServerUnaryReactor* AdminService::ListInstances(grpc::CallbackServerContex
     }
     state_.run_blocking([this, reactor, response] {
       for (v1::Instance& instance : *response->mutable_instances()) {
-        if (instance.pid() > 0) instance.set_resident_bytes(state_.process_memory(instance.pid()));
+        if (instance.pid() > 0) instance.set_resident_bytes(state_.tree_memory(instance.pid()));
       }
       reactor->Finish(grpc::Status::OK);
     });

@@ -115,6 +115,7 @@ class RolesTest : public testing::Test {
       .degraded = {},
       .loop_lag = {},
       .process_memory = {},
+      .tree_memory = {},
       .on_readable = {},
       .run_blocking = {}};
   AdminService service_{state_};
