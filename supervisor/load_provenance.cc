@@ -12,7 +12,8 @@
 namespace berth {
 
 core::Provenance load_provenance(const catalog::Model& model,
-                                 const std::vector<std::string>& environment) {
+                                 const std::vector<std::string>& environment,
+                                 const std::vector<core::ProgramFile>* program) {
   const catalog::ModelSettings& settings = model.settings;
   core::Provenance provenance;
   provenance.runtime = std::string(kBuildId) + ", libllama " BERTH_LLAMA_VERSION;
@@ -36,6 +37,7 @@ core::Provenance load_provenance(const catalog::Model& model,
   }
   // Without what differs from run to run: the instance, its socket, its port and its key.
   if (settings.kind == catalog::Kind::kCommand) {
+    if (program != nullptr) provenance.program = *program;
     const CommandTemplate open = command_template(settings, environment);
     provenance.launch_hash =
         core::launch_hash(open.argv, hashed_environment(settings, open), settings.chat_template);

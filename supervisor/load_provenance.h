@@ -9,9 +9,12 @@
 namespace berth {
 
 // What a load of the model depends on, as the catalogue knows it (L19); no I/O. `environment` is
-// berthd's own. Of a split model the first file stands for all: its size is that of all together,
-// its time that of the youngest. The memory budget and the devices' drivers are not known here.
+// berthd's own; `program`: the files that a command was last seen to be started with
+// (ProgramWatch); null: not known. Of a split model the first file stands for all: its size is
+// that of all together, its time that of the youngest. The memory budget and the devices' drivers
+// are not known here.
 core::Provenance load_provenance(const catalog::Model& model,
-                                 const std::vector<std::string>& environment);
+                                 const std::vector<std::string>& environment,
+                                 const std::vector<core::ProgramFile>* program = nullptr);
 
 }  // namespace berth

@@ -81,6 +81,11 @@ void FailureBook::load_started(const catalog::Model& model, const Uuid& instance
   memory_before_[model.name] = memory();
 }
 
+void FailureBook::load_prepared(const catalog::Model& model, const Uuid& instance) {
+  if (!environment_.provenance) return;
+  ledger_.program_seen(model.name, instance, environment_.provenance(model).program);
+}
+
 void FailureBook::loaded(const std::string& model, const Uuid& instance) {
   const core::FailureRecord* const record = ledger_.standing(model);
   const auto failure_class =
@@ -88,6 +93,10 @@ void FailureBook::loaded(const std::string& model, const Uuid& instance) {
   if (const auto lifted = ledger_.loaded(model, instance, environment_.clock.wall_now())) {
     lift(*lifted, failure_class);
   }
+}
+
+void FailureBook::load_interrupted(const std::string& model, const Uuid& instance) {
+  ledger_.load_interrupted(model, instance);
 }
 
 bool FailureBook::load_failed(core::FailureRecord record) {

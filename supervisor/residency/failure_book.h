@@ -48,7 +48,10 @@ class FailureBook {
   [[nodiscard]] std::vector<core::FailureRecord> all_standing() const;
 
   void load_started(const catalog::Model& model, const Uuid& instance);
+  // The launch of that load was prepared, so that what it executes is known.
+  void load_prepared(const catalog::Model& model, const Uuid& instance);
   void loaded(const std::string& model, const Uuid& instance);
+  void load_interrupted(const std::string& model, const Uuid& instance);
   // Completes the record with the memory as it is and keeps it. Whether it stands.
   bool load_failed(core::FailureRecord record);
   // By hand; what was lifted, if anything stood.

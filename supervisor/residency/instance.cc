@@ -89,6 +89,7 @@ void Instance::begin() {
 
 void Instance::on_prepared(Result<PreparedLaunch> prepared) {
   if (machine_.state() != core::InstanceState::kStarting || machine_.has_process()) return;
+  host_.on_instance_prepared(*this);
   if (!prepared) {
     feed(core::NotLaunched{launch_failure(prepared.error())});
     return;
@@ -390,6 +391,7 @@ void Instance::report_interrupted() {
       events::LoadInterrupted{.model = model_->name,
                               .instance = id_text_,
                               .cause = std::string(stop_cause_name(machine_.cause()))});
+  host_.on_load_interrupted(*this);
   if (!machine_.has_process()) tell_end_waits();
 }
 

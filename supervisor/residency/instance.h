@@ -39,11 +39,14 @@ class InstanceHost {
   InstanceHost& operator=(const InstanceHost&) = delete;
   virtual ~InstanceHost() = default;
 
+  // What its launch needs was looked at, whether it can be launched or not.
+  virtual void on_instance_prepared(Instance& instance) = 0;
   virtual void on_instance_ready(Instance& instance) = 0;
   // It serves no one any more, or never will.
   virtual void on_instance_unavailable(Instance& instance) = 0;
   virtual void on_instance_progress(Instance& instance) = 0;
   virtual void on_load_failed(Instance& instance, const Error& error) = 0;
+  virtual void on_load_interrupted(Instance& instance) = 0;
   // The last call of each change: look at its state.
   virtual void on_instance_settled(Instance& instance) = 0;
 };

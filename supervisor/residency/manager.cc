@@ -158,6 +158,7 @@ std::optional<Error> Manager::refusal(const Waiter& waiter, const catalog::Model
     return std::nullopt;
   }
   if (const core::FailureRecord* failure = failures_.standing(model.name)) {
+    if (environment_.standing_met) environment_.standing_met();
     return standing_failure_error(*failure);
   }
   return std::nullopt;
@@ -356,6 +357,10 @@ void Manager::share_cores() {
   for (std::size_t i = 0; i < working.size(); ++i) working[i]->use_threads(shares[i]);
 }
 
+void Manager::on_instance_prepared(Instance& instance) {
+  failures_.load_prepared(instance.model(), instance.machine().id());
+}
+
 void Manager::on_instance_ready(Instance& instance) {
   failures_.loaded(instance.model().name, instance.machine().id());
   const auto berth = berths_.find(instance.model().name);
@@ -381,6 +386,10 @@ void Manager::on_load_failed(Instance& instance, const Error& error) {
   if (failures_.load_failed(instance.failure_record(*instance.machine().failure()))) {
     refuse_clients(berth, error);
   }
+}
+
+void Manager::on_load_interrupted(Instance& instance) {
+  failures_.load_interrupted(instance.model().name, instance.machine().id());
 }
 
 void Manager::on_ready_end(Berth& berth, Instance& instance) {
@@ -409,12 +418,12 @@ void Manager::look_into_death(const Berth& berth, const Instance& instance) {
   const bool counted =
       evidence.exit && environment_.oom_counted && environment_.oom_counted(instance.pid());
   if (!evidence.said && !killed && !counted) return;
-  post_mortem_.look_at({instance.model().name, instance.machine().id(), instance.pid(),
-                        killed && !counted, counted},
-                       [this, record = instance.failure_record({}),
-                        evidence = std::move(evidence)](PostMortem::Found found) mutable {
-                         on_death_known(std::move(record), std::move(evidence), std::move(found));
-                       });
+  post_mortem_.look_at(
+      {instance.model().name, instance.machine().id(), instance.pid(), killed && !counted, counted},
+      [this, record = instance.failure_record({}),
+       evidence = std::move(evidence)](PostMortem::Found found) mutable {
+        on_death_known(std::move(record), std::move(evidence), std::move(found));
+      });
 }
 
 void Manager::on_death_known(core::FailureRecord record, core::DeathEvidence evidence,

@@ -76,10 +76,12 @@ class Manager : public std::enable_shared_from_this<Manager>,
 
   void lease_returned(const std::string& model, const Uuid& instance, bool client) override;
 
+  void on_instance_prepared(Instance& instance) override;
   void on_instance_ready(Instance& instance) override;
   void on_instance_unavailable(Instance& instance) override;
   void on_instance_progress(Instance& instance) override;
   void on_load_failed(Instance& instance, const Error& error) override;
+  void on_load_interrupted(Instance& instance) override;
   void on_instance_settled(Instance& instance) override;
 
  private:

@@ -152,7 +152,8 @@ struct Environment {
       log_tail;
   // /proc/sys/kernel/random/boot_id: with pid and start time it names a process for good.
   std::string boot_id{};
-  // What a load of that model depends on (L19). Quick; core strand. Empty: nothing is known of it.
+  // What a load of that model depends on (L19). Quick; core strand. Asked when the load starts, and
+  // again for what preparing the launch showed of its program. Empty: nothing is known of it.
   std::function<core::Provenance(const catalog::Model& model)> provenance{};
   // The memory domains as they are. Core strand, and also for every request that a failure for want
   // of memory refuses, so that it must take well under 1 ms (L22). Empty: nothing is known of them.
@@ -167,6 +168,10 @@ struct Environment {
   // launched (L9). Asked of one that died by a SIGKILL that was not ours. Works on the pool, answers
   // on the core strand; false also where it cannot be read. Empty: nothing is known.
   std::function<void(pid_t pid, std::function<void(bool)> done)> oom_killed{};
+  // A request met a failure that stands, so that it is worth a look whether what that depends on is
+  // another one by now (L23). Core strand, with every refusal: it must take well under 1 ms and not
+  // judge from within the call. Empty: nobody looks.
+  std::function<void()> standing_met{};
   // Whether the count of the cgroup in which that process was launched says that the kernel killed
   // something in it for want of memory (L9): itself or a descendant, so that it is asked whatever
   // the process ended with. Quick; core strand, from its exit on. Empty: nothing is known.

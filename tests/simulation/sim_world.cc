@@ -34,11 +34,12 @@ residency::Environment SimWorld::environment() {
         workers.log_tail(model, instance, std::move(done));
       },
       "5170c3ae-0000-4000-8000-000000000000",
-      [](const catalog::Model& model) {
+      [this](const catalog::Model& model) {
         core::Provenance provenance;
         provenance.runtime = "simulated";
         provenance.window = model.served_context;
         provenance.files.emplace().push_back({model.path, model.file_bytes, 0, model.header_hash});
+        provenance.program = program;
         return provenance;
       },
       [this] {
@@ -51,7 +52,8 @@ residency::Environment SimWorld::environment() {
       [this](const std::string& name) { return find_model ? find_model(name) : nullptr; },
       [this](pid_t pid, std::function<void(bool)> done) {
         workers.oom_killed(pid, std::move(done));
-      }};
+      },
+      [this] { ++standing_met; }};
 }
 
 std::shared_ptr<catalog::Model> make_model(std::string name) {

@@ -2,9 +2,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "supervisor/catalog/model.h"
+#include "supervisor/core/ledger/provenance.h"
 #include "supervisor/residency/residency.h"
 #include "tests/simulation/sim_clock.h"
 #include "tests/simulation/sim_events.h"
@@ -31,8 +34,10 @@ struct SimWorld {
   SimStore store{clock};
   SimWorkers workers{clock};
   SimLogWatcher logs{clock, workers};
-  residency::FindModel find_model;          // the catalogue, if there is one
-  std::uint64_t free_memory = 8ULL << 30U;  // of the host, bytes
+  residency::FindModel find_model;                        // the catalogue, if there is one
+  std::optional<std::vector<core::ProgramFile>> program;  // of every model's provenance
+  int standing_met = 0;                                   // requests that a failure refused
+  std::uint64_t free_memory = 8ULL << 30U;                // of the host, bytes
 };
 
 // A model that can be served, with a ttl of 30 min and a load_timeout of 30 min.

@@ -43,6 +43,19 @@ std::string describe(const core::FileIdentity& file, rpc::Audience audience) {
   return path.empty() ? what : path + " (" + what + ")";
 }
 
+// The program and the files of its arguments.
+std::string describe(const std::vector<core::ProgramFile>& files, rpc::Audience audience) {
+  std::string text;
+  for (const core::ProgramFile& file : files) {
+    std::string one =
+        describe(core::FileIdentity{file.path, file.size, file.modified_ns, 0}, audience);
+    if (file.inode == 0) one += one.empty() ? "not there" : " (not there)";
+    if (!text.empty()) text += ", ";
+    text += one;
+  }
+  return text.empty() ? "none" : text;
+}
+
 std::string describe(const std::vector<core::FileIdentity>& files, rpc::Audience audience) {
   std::string text;
   if (files.size() != 1) text = std::to_string(files.size()) + " files";
@@ -93,6 +106,7 @@ void put_conditions(const core::Provenance& from, rpc::Audience audience, v1::Fa
     put_condition(Field::kLaunch,
                   "command line, environment and template, hash " + std::string(hex.data()), to);
   }
+  if (from.program) put_condition(Field::kProgram, describe(*from.program, audience), to);
 }
 
 void put_memory(const core::FailureMemory& from, v1::FailureMemory& to) {

@@ -36,7 +36,14 @@ void LoadLedger::load_started(const std::string& model, const Uuid& instance,
   Entry& entry = entry_of(model);
   forget_bounds_if_moved(entry, provenance);
   entry.current = instance;
+  entry.loading = true;
   entry.started = std::move(provenance);
+}
+
+void LoadLedger::program_seen(const std::string& model, const Uuid& instance,
+                              std::optional<std::vector<ProgramFile>> program) {
+  Entry* entry = find(model);
+  if (entry && entry->current == instance) entry->started.program = std::move(program);
 }
 
 LoadLedger::Recorded LoadLedger::record(FailureRecord record) {
@@ -53,6 +60,9 @@ LoadLedger::Recorded LoadLedger::record(FailureRecord record) {
     record.lifted = Lift{record.ended, LiftCause::kSuperseded, std::nullopt, {}};
   }
   if (!record.lifted) {
+    entry.loading = false;
+    entry.decided = true;
+    take_back(entry);
     recorded.before = lift(entry, {record.ended, LiftCause::kSuperseded, std::nullopt, {}});
     learn_bounds(entry, record);
     entry.standing = record;
@@ -61,10 +71,20 @@ LoadLedger::Recorded LoadLedger::record(FailureRecord record) {
   return recorded;
 }
 
+void LoadLedger::load_interrupted(const std::string& model, const Uuid& instance) {
+  Entry* entry = find(model);
+  if (!entry || entry->current != instance) return;
+  entry->loading = false;
+  take_back(*entry);
+}
+
 std::optional<LoadLedger::Lifted> LoadLedger::loaded(const std::string& model, const Uuid& instance,
                                                      WallTime when) {
   Entry* entry = find(model);
   if (!entry || entry->current != instance) return std::nullopt;
+  entry->loading = false;
+  entry->decided = true;
+  take_back(*entry);
   // It fits, whatever was thought.
   entry->bounds.clear();
   return lift(*entry, {when, LiftCause::kSuccess, std::nullopt, {}});
@@ -74,6 +94,7 @@ std::optional<LoadLedger::Lifted> LoadLedger::retry(const std::string& model, st
                                                     WallTime when) {
   Entry* entry = find(model);
   if (!entry) return std::nullopt;
+  take_back(*entry);
   return lift(*entry, {when, LiftCause::kHand, std::nullopt, std::move(who)});
 }
 
@@ -85,6 +106,7 @@ std::optional<LoadLedger::Lifted> LoadLedger::judge(const std::string& model, co
   if (!entry->standing) return std::nullopt;
   std::optional<MovedField> moved = moved_field(entry->standing->provenance, now);
   if (!moved) return std::nullopt;
+  if (moved->field == ProvenanceField::kProgram && wrote_itself(*entry, now)) return std::nullopt;
   return lift(*entry, {when, LiftCause::kProvenance, std::move(moved), {}});
 }
 
@@ -113,7 +135,7 @@ std::vector<LoadLedger::Lifted> LoadLedger::on_start(std::vector<FailureRecord> 
   for (FailureRecord& record : records) {
     const Entry* const known = find(record.model);
     if (known != nullptr && !restored.contains(record.model) &&
-        (known->standing || !known->current.is_nil())) {
+        (known->standing || known->decided)) {
       const bool same = known->standing && known->standing->id == record.id;
       if (record.lifted || same) continue;
       lifted.push_back({record.id, record.model, {when, LiftCause::kSuperseded, std::nullopt, {}}});
@@ -133,13 +155,36 @@ std::vector<LoadLedger::Lifted> LoadLedger::on_start(std::vector<FailureRecord> 
   for (const std::string& model : restored) {
     const std::optional<Provenance> now = provenance_of(model);
     // What moved says more than that the server was started anew.
-    if (now) keep(judge(model, *now, when));
+    if (now) {
+      if (Entry* const known = find(model)) note_written(*known, *now);
+      keep(judge(model, *now, when));
+    }
     Entry* const entry = find(model);  // absent where there was no room for all
     if (entry != nullptr && entry->standing && !outlives_restart(*entry->standing)) {
       keep(lift(*entry, {when, LiftCause::kRestart, std::nullopt, {}}));
     }
+    if (entry != nullptr && entry->loading) entry->waiting = std::exchange(entry->standing, {});
   }
   return lifted;
+}
+
+bool LoadLedger::wrote_itself(Entry& entry, const Provenance& now) {
+  const FailureRecord& record = *entry.standing;
+  const auto written = arguments_written(record.provenance, now, record.started, record.ended);
+  if (!written) return false;
+  const bool known = std::ranges::all_of(
+      *written, [&entry](const std::string& path) { return entry.written.contains(path); });
+  if (!known) note_written(entry, now);
+  return known;
+}
+
+void LoadLedger::note_written(Entry& entry, const Provenance& now) {
+  if (!entry.standing) return;
+  const FailureRecord& record = *entry.standing;
+  const auto written = arguments_written(record.provenance, now, record.started, record.ended);
+  if (!written) return;
+  if (entry.written.size() + written->size() > kMostWritten) entry.written.clear();
+  entry.written.insert(written->begin(), written->end());
 }
 
 LoadLedger::Entry* LoadLedger::find(std::string_view model) {
@@ -169,6 +214,11 @@ std::optional<LoadLedger::Lifted> LoadLedger::lift(Entry& entry, Lift lift) {
   Lifted lifted{entry.standing->id, entry.standing->model, std::move(lift)};
   entry.standing.reset();
   return lifted;
+}
+
+void LoadLedger::take_back(Entry& entry) {
+  if (entry.waiting && !entry.standing) entry.standing = std::move(entry.waiting);
+  entry.waiting.reset();
 }
 
 void LoadLedger::learn_bounds(Entry& entry, const FailureRecord& record) {

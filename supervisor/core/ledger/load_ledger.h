@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,17 +56,28 @@ class LoadLedger {
   // A load begins: from now on this is the model's current instance (L24), and its failure will be
   // about this provenance (L19).
   void load_started(const std::string& model, const Uuid& instance, Provenance provenance);
+  // What was found of the program just before that load executed it; of an older instance: nothing
+  // happens.
+  void program_seen(const std::string& model, const Uuid& instance,
+                    std::optional<std::vector<ProgramFile>> program);
 
   // A load failed by itself, or a model that was ready died too often. Of an instance that is no
   // longer the model's current one the record is kept, but does not stand (L24). Giving a record
   // twice changes nothing.
   Recorded record(FailureRecord record);
 
+  // That load ended before anything is known of the model: it leaves no mark (L20). Of an older
+  // instance: nothing happens.
+  void load_interrupted(const std::string& model, const Uuid& instance);
+
   // The load of that instance succeeded. Of an older instance: nothing happens.
   std::optional<Lifted> loaded(const std::string& model, const Uuid& instance, WallTime when);
   // An operator wants another try; `who` may be empty.
   std::optional<Lifted> retry(const std::string& model, std::string who, WallTime when);
-  // The catalogue or the config changed (L23).
+  // The catalogue, the config or a program changed (L23). A file of an argument that was written
+  // while the load ran lifts its failure once: it may have been mended meanwhile. When the next
+  // load shows the same it is what the program itself writes, like a log, and lifts nothing; after
+  // a restart that is so from the start.
   std::optional<Lifted> judge(const std::string& model, const Provenance& now, WallTime when);
   // Memory became free, or plans changed (L21).
   std::optional<Lifted> judge_memory(const std::string& model, std::span<const DomainNow> domains,
@@ -75,23 +87,34 @@ class LoadLedger {
   // where their lower bounds shall count on. What does not outlive a restart or whose provenance
   // moved meanwhile is lifted. Best before anything else; where it comes later, a model that was
   // loaded or has failed meanwhile keeps what is known of it since, and its older failure is
-  // superseded.
+  // superseded. While a load is under way the older failure waits for how that ends.
   std::vector<Lifted> on_start(std::vector<FailureRecord> records,
                                const ProvenanceOf& provenance_of, WallTime when);
 
  private:
   struct Entry {
     std::optional<FailureRecord> standing;
-    Uuid current;                                              // nil: none was started yet
-    Provenance started;                                        // of `current`
-    Provenance bounds_for;                                     // the lower bounds are about this
+    Uuid current;                          // nil: none was started yet
+    Provenance started;                    // of `current`
+    bool loading = false;                  // `current` is under way
+    bool decided = false;                  // a load of this run of the server succeeded or failed
+    std::optional<FailureRecord> waiting;  // stands again if `current` is interrupted
+    Provenance bounds_for;                 // the lower bounds are about this
     std::map<std::string, std::uint64_t, std::less<>> bounds;  // bytes by domain
+    std::set<std::string> written;  // files of arguments that change while it loads
   };
 
+  static constexpr std::size_t kMostWritten = 64;
+
   Entry* find(std::string_view model);
+  // Whether the standing failure's program differs only by what its own load wrote.
+  static bool wrote_itself(Entry& entry, const Provenance& now);
+  static void note_written(Entry& entry, const Provenance& now);
   Entry& entry_of(const std::string& model);
   void make_room();
   static std::optional<Lifted> lift(Entry& entry, Lift lift);
+  // What waits stands again.
+  static void take_back(Entry& entry);
   static void learn_bounds(Entry& entry, const FailureRecord& record);
   static void forget_bounds_if_moved(Entry& entry, const Provenance& now);
 

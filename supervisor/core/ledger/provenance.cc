@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -33,9 +34,10 @@ constexpr std::array kRows = {
     Row{"kv_types", "the type of the KV cache"},
     Row{"devices", "the devices or their drivers"},
     Row{"launch", "the launch arguments"},
+    Row{"program", "the program"},
 };
 static_assert(kRows.size() == kProvenanceFields);
-static_assert(kRows.size() == static_cast<std::size_t>(ProvenanceField::kLaunch) + 1);
+static_assert(kRows.size() == static_cast<std::size_t>(ProvenanceField::kProgram) + 1);
 
 // What is said of a field to an operator is one short line.
 constexpr std::size_t kWordsBytes = 120;
@@ -217,6 +219,36 @@ std::optional<std::vector<DeviceIdentity>> devices_of(std::string_view text) {
   return devices;
 }
 
+std::string program_text(const std::optional<std::vector<ProgramFile>>& files) {
+  if (!files) return {};
+  Writer writer;
+  for (const ProgramFile& file : *files) {
+    writer.add(file.path);
+    writer.add_number(file.size);
+    writer.add_number(file.modified_ns);
+    writer.add_number(file.inode);
+  }
+  return writer.take();
+}
+
+std::optional<std::vector<ProgramFile>> program_of(std::string_view text) {
+  constexpr std::size_t kParts = 4;
+  auto parts = parts_of(text);
+  if (!parts || parts->size() % kParts != 0) return std::nullopt;
+  std::vector<ProgramFile> files;
+  for (std::size_t i = 0; i < parts->size(); i += kParts) {
+    ProgramFile file;
+    file.path = std::move(parts->at(i));
+    if (!read_number(parts->at(i + 1), file.size) ||
+        !read_number(parts->at(i + 2), file.modified_ns) ||
+        !read_number(parts->at(i + 3), file.inode)) {
+      return std::nullopt;
+    }
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
 // --- words
 
 std::string words(std::string text) {
@@ -231,6 +263,17 @@ std::string count_of_files(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " file" : " files");
 }
 
+// In bytes where the rounded forms look alike.
+MovedField moved_size(ProvenanceField field, std::uint64_t was, std::uint64_t now) {
+  std::string from = format_bytes(was);
+  std::string to = format_bytes(now);
+  if (from == to) {
+    from = std::to_string(was) + " B";
+    to = std::to_string(now) + " B";
+  }
+  return moved(field, std::move(from), std::move(to));
+}
+
 MovedField moved_files(const std::vector<FileIdentity>& old, const std::vector<FileIdentity>& now) {
   constexpr auto kField = ProvenanceField::kFiles;
   if (old.size() != now.size()) {
@@ -238,17 +281,30 @@ MovedField moved_files(const std::vector<FileIdentity>& old, const std::vector<F
   }
   const auto [was, is] = std::ranges::mismatch(old, now);
   if (was->path != is->path) return moved(kField, "the file of before", "another file");
-  if (was->size != is->size) {
-    // In bytes where the rounded forms look alike.
-    std::string from = format_bytes(was->size);
-    std::string to = format_bytes(is->size);
-    if (from == to) {
-      from = std::to_string(was->size) + " B";
-      to = std::to_string(is->size) + " B";
-    }
-    return moved(kField, std::move(from), std::move(to));
-  }
+  if (was->size != is->size) return moved_size(kField, was->size, is->size);
   if (was->header_hash != is->header_hash) return moved(kField, "another header", "a new header");
+  return moved(kField, "older", "written again");
+}
+
+bool is_there(const ProgramFile& file) {
+  return file.inode != 0;
+}
+
+MovedField moved_program(const std::vector<ProgramFile>& old, const std::vector<ProgramFile>& now) {
+  constexpr auto kField = ProvenanceField::kProgram;
+  const auto [was, is] = std::ranges::mismatch(old, now);
+  if (was == old.end() || is == now.end()) {
+    return moved(kField, count_of_files(old.size()), count_of_files(now.size()));
+  }
+  if (is_there(*was) != is_there(*is)) {
+    return moved(kField, is_there(*was) ? "there" : "not there",
+                 is_there(*is) ? "there" : "not there");
+  }
+  if (old.size() != now.size()) {
+    return moved(kField, count_of_files(old.size()), count_of_files(now.size()));
+  }
+  if (was->path != is->path) return moved(kField, "the file of before", "another file");
+  if (was->size != is->size) return moved_size(kField, was->size, is->size);
   return moved(kField, "older", "written again");
 }
 
@@ -355,7 +411,33 @@ std::optional<MovedField> moved_field(const Provenance& old, const Provenance& n
                  devices_words(*now.devices));
   }
   if (differs(old.launch_hash, now.launch_hash)) return moved(ProvenanceField::kLaunch);
+  if (differs(old.program, now.program)) return moved_program(*old.program, *now.program);
   return std::nullopt;
+}
+
+std::optional<std::vector<std::string>> arguments_written(const Provenance& old,
+                                                          const Provenance& now, WallTime from,
+                                                          WallTime to) {
+  if (!differs(old.program, now.program)) return std::nullopt;
+  if (old.program->empty() || now.program->empty() ||
+      old.program->front() != now.program->front()) {
+    return std::nullopt;
+  }
+  // Both ends are whole milliseconds, the last of which may have gone on.
+  const auto first = std::chrono::nanoseconds(from.time_since_epoch()).count();
+  const auto last =
+      std::chrono::nanoseconds(to.time_since_epoch() + std::chrono::milliseconds(1)).count();
+  for (const ProgramFile& was : *old.program) {
+    // One that is gone was not written.
+    if (!std::ranges::count(*now.program, was.path, &ProgramFile::path)) return std::nullopt;
+  }
+  std::vector<std::string> written;
+  for (const ProgramFile& is : *now.program) {
+    if (std::ranges::count(*old.program, is)) continue;
+    if (is.modified_ns < first || is.modified_ns >= last) return std::nullopt;
+    written.push_back(is.path);
+  }
+  return written;
 }
 
 ProvenanceTexts to_texts(const Provenance& provenance) {
@@ -380,6 +462,7 @@ ProvenanceTexts to_texts(const Provenance& provenance) {
   }
   text_of(ProvenanceField::kDevices) = devices_text(provenance.devices);
   text_of(ProvenanceField::kLaunch) = number_text(provenance.launch_hash);
+  text_of(ProvenanceField::kProgram) = program_text(provenance.program);
   return texts;
 }
 
@@ -400,6 +483,7 @@ Provenance provenance_from_texts(const ProvenanceTexts& texts) {
   }
   provenance.devices = devices_of(text_of(ProvenanceField::kDevices));
   provenance.launch_hash = number_of<std::uint64_t>(text_of(ProvenanceField::kLaunch));
+  provenance.program = program_of(text_of(ProvenanceField::kProgram));
   return provenance;
 }
 

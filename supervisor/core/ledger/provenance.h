@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "common/clock.h"
+
 namespace berth::core {
 
 // One file of a model. A file that cannot be looked at has size and times 0: when it can be, it is
@@ -19,6 +21,17 @@ struct FileIdentity {
   std::uint64_t header_hash = 0;  // XXH3 of the GGUF header; 0: none was read
 
   bool operator==(const FileIdentity&) const = default;
+};
+
+// One file that a command model is started with: its program, or a file that one of its arguments
+// names, like a script. Where there is none that can be used all but the path is 0.
+struct ProgramFile {
+  std::string path;
+  std::uint64_t size = 0;        // bytes
+  std::int64_t modified_ns = 0;  // Unix time
+  std::uint64_t inode = 0;
+
+  bool operator==(const ProgramFile&) const = default;
 };
 
 // Of the keys and of the values in the cache, as libllama names it: "f16", "q8_0".
@@ -48,6 +61,7 @@ struct Provenance {
   std::optional<KvTypes> kv_types;
   std::optional<std::vector<DeviceIdentity>> devices;  // empty: the processor alone
   std::optional<std::uint64_t> launch_hash;            // of launch_hash()
+  std::optional<std::vector<ProgramFile>> program;     // the program first; of commands only
 
   bool operator==(const Provenance&) const = default;
 };
@@ -61,8 +75,9 @@ enum class ProvenanceField : std::uint8_t {
   kKvTypes,
   kDevices,
   kLaunch,
+  kProgram,
 };
-inline constexpr std::size_t kProvenanceFields = 8;
+inline constexpr std::size_t kProvenanceFields = 9;
 
 // "runtime", "files", …: stable, for scripts and the store.
 std::string_view provenance_field_name(ProvenanceField field);
@@ -88,8 +103,15 @@ struct MovedField {
 // "the served window moved: 4096 -> 8192"
 std::string to_string(const MovedField& moved);
 
-// The first field that is known on both sides and is another one; absent: none.
+// The first field that is known on both sides and is another one, `program` last; absent: none.
 std::optional<MovedField> moved_field(const Provenance& old, const Provenance& now);
+
+// Whether all that differs between the programs of the two are files of arguments that were written
+// in that time: as by the program itself, which may keep a log or a lock where an argument says.
+// Their paths; absent: something else differs, too, or nothing does.
+std::optional<std::vector<std::string>> arguments_written(const Provenance& old,
+                                                          const Provenance& now, WallTime from,
+                                                          WallTime to);
 
 // One text for each field, empty for one that is not known; in the order of ProvenanceField. The
 // forms are stable, as they are kept: what one version writes every later one reads.

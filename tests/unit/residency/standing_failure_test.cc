@@ -495,6 +495,22 @@ TEST_F(RestoreTest, L21_WhatOutlivesARestartStandsAgainWhenTheStoreWorks) {
   ASSERT_EQ(residency_->standing_failures().size(), 1U);
 }
 
+TEST_F(RestoreTest, L20_AnInterruptedLoadLeavesNoMarkOnWhatIsReadLate) {
+  fail_load(sim::Fate::kSaysLoadFailed);
+  restart_without_store();
+  world_.clock.advance(seconds(6));
+  script_fate(sim::Fate::kNeverReady);
+  const auto waiting = request(demo_);
+  world_.clock.advance(seconds(1));
+  residency_->unload("demo", true, [](const Result<UnloadOutcome>&) {});
+  world_.clock.advance(seconds(1));
+  EXPECT_EQ(world_.events.count("load.interrupted"), 1U);
+  world_.store.fail_reads = false;
+  world_.clock.advance(minutes(1));
+  EXPECT_FALSE(record().lifted);
+  EXPECT_EQ(residency_->standing_failures().size(), 1U);
+}
+
 TEST_F(RestoreTest, L24_WhatIsReadLateDoesNotOvertakeANewerLoad) {
   fail_load(sim::Fate::kSaysLoadFailed);
   const Uuid old = record().id;
@@ -511,6 +527,36 @@ TEST_F(RestoreTest, L24_WhatIsReadLateDoesNotOvertakeANewerLoad) {
   EXPECT_EQ(records.at(old).lifted->cause, core::LiftCause::kSuperseded);
   ASSERT_EQ(residency_->standing_failures().size(), 1U) << "that of this run stands on";
   EXPECT_EQ(residency_->standing_failures().front().model, "other");
+}
+
+TEST_F(StandingFailureTest, L23_AMendedProgramLiftsIt) {
+  world_.program = {{"/srv/server.py", 1, 2, 3}};
+  fail_load(sim::Fate::kExitsLoading);
+  EXPECT_EQ(record().provenance.program, world_.program);
+  residency_->catalog_changed();
+  EXPECT_EQ(residency_->standing_failures().size(), 1U);
+  world_.program->front().size = 9;
+  residency_->catalog_changed();
+  ASSERT_TRUE(record().lifted);
+  EXPECT_EQ(record().lifted->moved->field, core::ProvenanceField::kProgram);
+  EXPECT_TRUE(served(demo_)->lease);
+}
+
+// What was known before the load may be of long ago.
+TEST_F(StandingFailureTest, L19_TheProgramIsWhatTheLaunchFound) {
+  world_.program = {{"/srv/server.py", 1, 2, 3}};
+  script_fate(sim::Fate::kExitsLoading);
+  const auto client = request(demo_);
+  world_.program->front().size = 9;
+  run_until_answered(*client);
+  EXPECT_EQ(record().provenance.program->front().size, 9U);
+}
+
+TEST_F(StandingFailureTest, L23_ARefusedRequestAsksForALook) {
+  fail_load(sim::Fate::kExitsLoading);
+  EXPECT_EQ(world_.standing_met, 0);
+  run_until_answered(*request(demo_));
+  EXPECT_EQ(world_.standing_met, 1);
 }
 
 }  // namespace

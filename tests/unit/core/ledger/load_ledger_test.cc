@@ -274,5 +274,107 @@ TEST(LoadLedger, L18_ForgetsTheOldestFailureBeyondItsBound) {
   EXPECT_EQ(ledger.all_standing().size(), 3U);
 }
 
+// One that failed with that program, and ran from second 10 to 20.
+FailureRecord program_failure(std::uint64_t number, const Provenance& started) {
+  FailureRecord record = failure_record(number, "m", FailureClass::kLaunch);
+  record.provenance = started;
+  record.started = ledger_time(10);
+  record.ended = ledger_time(20);
+  return record;
+}
+
+Provenance with_program(std::int64_t script_written_s) {
+  Provenance provenance = some_provenance();
+  provenance.program->back().modified_ns = script_written_s * 1'000'000'000;
+  return provenance;
+}
+
+TEST(LoadLedger, L19_TheProgramIsThatOfTheLaunch) {
+  LoadLedger ledger;
+  ledger.load_started("m", numbered_id(7), with_program(1));
+  ledger.program_seen("m", numbered_id(6), with_program(3).program);
+  ledger.program_seen("m", numbered_id(7), with_program(2).program);
+  FailureRecord record = failure_record(1, "m", FailureClass::kLaunch);
+  record.instance = numbered_id(7);
+  EXPECT_EQ(ledger.record(record).record.provenance, with_program(2));
+}
+
+TEST(LoadLedger, L23_AMendedProgramLiftsIt) {
+  LoadLedger ledger;
+  ledger.record(program_failure(1, with_program(1)));
+  EXPECT_FALSE(ledger.judge("m", with_program(1), ledger_time(30)));
+  const auto lifted = ledger.judge("m", with_program(25), ledger_time(30));
+  ASSERT_TRUE(lifted);
+  EXPECT_EQ(lifted->lift.moved->field, ProvenanceField::kProgram);
+}
+
+// `serve --log-file serve.log`: it writes that file with each load.
+TEST(LoadLedger, L22_WhatAProgramWritesItselfLiftsItsFailureOnce) {
+  LoadLedger ledger;
+  ledger.record(program_failure(1, with_program(1)));
+  EXPECT_TRUE(ledger.judge("m", with_program(15), ledger_time(30))) << "it may be mended";
+  ledger.record(program_failure(2, with_program(1)));
+  EXPECT_FALSE(ledger.judge("m", with_program(16), ledger_time(30)));
+  EXPECT_TRUE(ledger.judge("m", with_program(21), ledger_time(30))) << "somebody else";
+}
+
+TEST(LoadLedger, L22_WhatAProgramWroteLiftsNothingAtARestart) {
+  LoadLedger ledger;
+  const auto now = [](const std::string&) { return with_program(15); };
+  EXPECT_TRUE(ledger.on_start({program_failure(1, with_program(1))}, now, ledger_time(30)).empty());
+  EXPECT_FALSE(ledger.judge("m", with_program(15), ledger_time(30)));
+}
+
+TEST(LoadLedger, L23_AProgramThatWasMendedWhileTheServerWasStoppedLiftsIt) {
+  LoadLedger ledger;
+  const auto now = [](const std::string&) { return with_program(25); };
+  const auto lifted = ledger.on_start({program_failure(1, with_program(1))}, now, ledger_time(30));
+  ASSERT_EQ(lifted.size(), 1U);
+  EXPECT_EQ(lifted.front().lift.moved->field, ProvenanceField::kProgram);
+}
+
+TEST(LoadLedger, L20_AnInterruptedLoadSupersedesNothingThatIsReadLate) {
+  LoadLedger ledger;
+  ledger.load_started("m", numbered_id(7), some_provenance());
+  ledger.load_interrupted("m", numbered_id(7));
+  EXPECT_TRUE(
+      ledger.on_start({failure_record(1, "m", FailureClass::kPermanent)}, unmoved, ledger_time(100))
+          .empty());
+  EXPECT_NE(ledger.standing("m"), nullptr);
+}
+
+TEST(LoadLedger, L20_WhatIsReadDuringALoadWaitsForItsEnd) {
+  const auto restored = [](LoadLedger& ledger) {
+    ledger.load_started("m", numbered_id(7), some_provenance());
+    EXPECT_TRUE(
+        ledger
+            .on_start({failure_record(1, "m", FailureClass::kPermanent)}, unmoved, ledger_time(100))
+            .empty());
+    EXPECT_EQ(ledger.standing("m"), nullptr);
+  };
+  LoadLedger interrupted;
+  restored(interrupted);
+  interrupted.load_interrupted("m", numbered_id(6));
+  EXPECT_EQ(interrupted.standing("m"), nullptr) << "an older instance";
+  interrupted.load_interrupted("m", numbered_id(7));
+  ASSERT_NE(interrupted.standing("m"), nullptr);
+  EXPECT_EQ(interrupted.standing("m")->id, numbered_id(1));
+
+  LoadLedger loaded;
+  restored(loaded);
+  const auto lifted = loaded.loaded("m", numbered_id(7), ledger_time(101));
+  ASSERT_TRUE(lifted);
+  EXPECT_EQ(lifted->lift.cause, LiftCause::kSuccess);
+
+  LoadLedger failed;
+  restored(failed);
+  FailureRecord record = failure_record(2, "m", FailureClass::kCrash);
+  record.instance = numbered_id(7);
+  const auto recorded = failed.record(record);
+  ASSERT_TRUE(recorded.before);
+  EXPECT_EQ(recorded.before->lift.cause, LiftCause::kSuperseded);
+  EXPECT_EQ(failed.standing("m")->id, numbered_id(2));
+}
+
 }  // namespace
 }  // namespace berth::core

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <utility>
@@ -26,6 +27,38 @@ TEST(Provenance, L19_NothingMovesWhereAllIsTheSame) {
 TEST(Provenance, L19_WhatIsNotKnownIsNeverAChange) {
   EXPECT_FALSE(moved_field({}, some_provenance()));
   EXPECT_FALSE(moved_field(some_provenance(), {}));
+}
+
+// A record of before there was this field.
+TEST(Provenance, L19_AProgramThatWasNotKnownIsNoChange) {
+  ProvenanceTexts texts = to_texts(some_provenance());
+  texts.at(static_cast<std::size_t>(ProvenanceField::kProgram)).clear();
+  const Provenance old = provenance_from_texts(texts);
+  EXPECT_FALSE(old.program);
+  EXPECT_FALSE(moved_field(old, some_provenance()));
+}
+
+TEST(Provenance, L23_TellsApartWhatAProgramWritesItself) {
+  const WallTime from = WallTime(std::chrono::milliseconds(1'800'000'000'000));
+  const WallTime to = from + std::chrono::seconds(5);
+  const auto at = [from](std::chrono::milliseconds after) {
+    return std::chrono::nanoseconds(from.time_since_epoch() + after).count();
+  };
+  const Provenance old = some_provenance();
+  EXPECT_FALSE(arguments_written(old, old, from, to));
+  Provenance now = some_provenance();
+  now.program->back() = {"/srv/server.py", 2000, at(std::chrono::seconds(2)), 12};
+  now.program->push_back({"/srv/new.log", 1, at(std::chrono::seconds(5)), 14});
+  EXPECT_EQ(arguments_written(old, now, from, to),
+            (std::vector<std::string>{"/srv/server.py", "/srv/new.log"}));
+  now.program->back().modified_ns = at(std::chrono::seconds(6));
+  EXPECT_FALSE(arguments_written(old, now, from, to)) << "after the load";
+  now = some_provenance();
+  now.program->front().modified_ns = at(std::chrono::seconds(2));
+  EXPECT_FALSE(arguments_written(old, now, from, to)) << "the program itself";
+  now = some_provenance();
+  now.program->pop_back();
+  EXPECT_FALSE(arguments_written(old, now, from, to)) << "gone";
 }
 
 struct MoveCase {
@@ -70,6 +103,20 @@ TEST(Provenance, L23_SaysWhichFieldMoved) {
        [](Provenance& p) { p.devices->clear(); }},
       {ProvenanceField::kLaunch, "the launch arguments moved",
        [](Provenance& p) { p.launch_hash = 1; }},
+      {ProvenanceField::kProgram, "the program moved: 1000 B -> 1001 B",
+       [](Provenance& p) { p.program->back().size += 1; }},
+      {ProvenanceField::kProgram, "the program moved: older -> written again",
+       [](Provenance& p) { p.program->front().modified_ns += 1; }},
+      {ProvenanceField::kProgram, "the program moved: older -> written again",
+       [](Provenance& p) { p.program->front().inode = 13; }},
+      {ProvenanceField::kProgram, "the program moved: there -> not there",
+       [](Provenance& p) {
+         p.program->front() = {"/secret/python3", 0, 0, 0};
+       }},
+      {ProvenanceField::kProgram, "the program moved: the file of before -> another file",
+       [](Provenance& p) { p.program->back().path = "/secret/b.py"; }},
+      {ProvenanceField::kProgram, "the program moved: 2 files -> 1 file",
+       [](Provenance& p) { p.program->pop_back(); }},
   };
   for (const MoveCase& one : cases) {
     Provenance now = some_provenance();
@@ -126,6 +173,9 @@ TEST(Provenance, L19_LaunchHashAndTextsAreStable) {
   EXPECT_EQ(texts.at(5), "+|f16|q8_0");
   EXPECT_EQ(texts.at(6), "+|CUDA0|550.54");
   EXPECT_EQ(texts.at(7), "+|18364758544493064720");
+  EXPECT_EQ(texts.at(8),
+            "+|/usr/bin/python3|6000000|1700000000000000003|11"
+            "|/srv/server.py|1000|1700000000000000004|12");
 }
 
 TEST(Provenance, EmptyListsAreKnown) {
@@ -169,6 +219,8 @@ RC_GTEST_PROP(ProvenanceProperty, L19_TextsReadBack,
     (*provenance.budget)[name] = c;
     provenance.devices->push_back({name, runtime});
   }
+  provenance.program.emplace();
+  for (const std::string& name : names) provenance.program->push_back({name, c, b, c + 1});
   provenance.sequences = a;
   provenance.kv_types = KvTypes{runtime, "|\\\n"};
   provenance.launch_hash = c;

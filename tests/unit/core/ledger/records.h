@@ -30,6 +30,8 @@ inline core::Provenance some_provenance() {
   provenance.kv_types = core::KvTypes{"f16", "q8_0"};
   provenance.devices.emplace().push_back({"CUDA0", "550.54"});
   provenance.launch_hash = 0xFEDCBA9876543210ULL;
+  provenance.program = {{"/usr/bin/python3", 6'000'000, 1'700'000'000'000'000'003, 11},
+                        {"/srv/server.py", 1000, 1'700'000'000'000'000'004, 12}};
   return provenance;
 }
 
