@@ -48,6 +48,7 @@ class Database {
   // Keeps `per_model` of the model's records, the youngest.
   Status put_load(const LoadRecord& record, std::size_t per_model);
   Result<std::vector<LoadRecord>> loads(const std::string& model, std::size_t limit);
+  Result<std::vector<ProvenLoad>> proven_loads();
 
   // As those of Store. Keeps `per_model` of the model's records.
   Status put_failure(const core::FailureRecord& record, std::size_t per_model);

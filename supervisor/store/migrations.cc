@@ -68,6 +68,9 @@ constexpr std::array kSteps = {
       CREATE INDEX failures_by_end ON failures (ended_ms);
       CREATE UNIQUE INDEX failures_standing ON failures (model) WHERE lifted_ms IS NULL;
     )sql",
+    R"sql(
+      ALTER TABLE loads ADD COLUMN provenance TEXT NOT NULL DEFAULT '';
+    )sql",
 };
 
 }  // namespace

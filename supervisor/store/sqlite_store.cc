@@ -381,6 +381,12 @@ void RealStore::loads(std::string model, std::size_t limit,
       }));
 }
 
+void RealStore::proven_loads(std::function<void(Result<std::vector<ProvenLoad>>)> done) {
+  worker_->read(
+      reader<std::vector<ProvenLoad>>(worker_->clock(), std::move(done),
+                                      [](Database& database) { return database.proven_loads(); }));
+}
+
 void RealStore::put_failure(core::FailureRecord record) {
   worker_->write({[record = std::move(record), keep = worker_->options().failures_per_model](
                       Database& database) { return database.put_failure(record, keep); },

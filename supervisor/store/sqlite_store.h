@@ -61,6 +61,7 @@ class RealStore : public Store {
   void put_load(LoadRecord record) override;
   void loads(std::string model, std::size_t limit,
              std::function<void(Result<std::vector<LoadRecord>>)> done) override;
+  void proven_loads(std::function<void(Result<std::vector<ProvenLoad>>)> done) override;
   void put_failure(core::FailureRecord record) override;
   void lift_failure(Uuid id, core::Lift lift) override;
   void failures(std::string model, std::size_t limit,

@@ -30,6 +30,13 @@ struct LoadRecord {
   std::uint64_t weights_bytes = 0;
   std::uint64_t kv_bytes = 0;
   std::uint64_t working_bytes = 0;
+  std::string provenance;  // core::provenance_hash() of what it depended on; empty: not known
+};
+
+// What the last load of a model that became ready depended on.
+struct ProvenLoad {
+  std::string model;
+  std::string provenance;
 };
 
 // A worker process that was started and is not known to be gone.
@@ -67,6 +74,8 @@ class Store {
   // Newest first, at most `limit`.
   virtual void loads(std::string model, std::size_t limit,
                      std::function<void(Result<std::vector<LoadRecord>>)> done) = 0;
+  // Of each model with a load that became ready and whose provenance is known, the youngest.
+  virtual void proven_loads(std::function<void(Result<std::vector<ProvenLoad>>)> done) = 0;
 
   // Keeps a failed load. If it stands, whatever stood against its model is superseded in the same
   // transaction; a record that is kept already stays as it is. At most 200 per model are kept: the

@@ -38,6 +38,18 @@ void SimStore::write_all() {
   for (const auto& work : std::exchange(unwritten_, {})) work();
 }
 
+void SimStore::proven_loads(std::function<void(Result<std::vector<store::ProvenLoad>>)> done) {
+  std::map<std::string, const store::LoadRecord*> youngest;
+  for (const auto& [id, record] : loads_) {
+    if (!record.ready || record.provenance.empty()) continue;
+    const store::LoadRecord*& known = youngest[record.model];
+    if (known == nullptr || known->started <= record.started) known = &record;
+  }
+  std::vector<store::ProvenLoad> found;
+  for (const auto& [model, record] : youngest) found.push_back({model, record->provenance});
+  clock_.post_from("store", [done = std::move(done), found = std::move(found)] { done(found); });
+}
+
 void SimStore::put_failure(core::FailureRecord record) {
   if (on_failure) on_failure(record);
   write([this, record = std::move(record)] { keep(record); });

@@ -23,6 +23,7 @@ class SimStore : public store::Store {
   void put_load(store::LoadRecord record) override;
   void loads(std::string model, std::size_t limit,
              std::function<void(Result<std::vector<store::LoadRecord>>)> done) override;
+  void proven_loads(std::function<void(Result<std::vector<store::ProvenLoad>>)> done) override;
   void put_failure(core::FailureRecord record) override;
   void lift_failure(Uuid id, core::Lift lift) override;
   void failures(std::string model, std::size_t limit,
