@@ -82,6 +82,7 @@ void LaunchPreparer::prepare(std::shared_ptr<const catalog::Model> model, const 
           prepared.spec.environment = worker_environment(parts_.environment, model->settings);
           prepared.shown_argv = prepared.spec.argv;
           prepared.shown_environment = changed(parts_.environment, prepared.spec.environment);
+          prepared.first_load_arguments = first_load_arguments();
           mark(header.instance, prepared);
           prepared.spec.oom_score_adj = kWorkerOomScore;
           take_log(model->name, header.instance, std::move(*log), prepared);

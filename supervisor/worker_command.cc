@@ -89,6 +89,10 @@ std::vector<std::string> worker_arguments(const std::string& program, const cata
   return argv;
 }
 
+std::vector<std::string> first_load_arguments() {
+  return {"--prove-micro-batch"};
+}
+
 std::vector<std::string> worker_environment(const std::vector<std::string>& environment,
                                             const catalog::ModelSettings& settings) {
   std::vector<std::string> kept = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "GGML_NO_BACKTRACE=1"};

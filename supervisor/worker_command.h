@@ -23,6 +23,9 @@ std::size_t worker_socket_suffix_bytes();
 std::vector<std::string> worker_arguments(const std::string& program, const catalog::Model& model,
                                           const Uuid& instance, const std::string& socket);
 
+// Further ones for its first load under a provenance (L6).
+std::vector<std::string> first_load_arguments();
+
 // Whether a device driver or libllama reads this variable ("NAME=value" or "NAME").
 bool configures_devices(std::string_view variable);
 

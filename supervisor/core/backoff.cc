@@ -15,7 +15,7 @@ void RestartBackoff::on_end(ReadyEnd end, Duration ready_for, SteadyTime now) {
   not_before_ = now + std::min<Duration>(kFirst * (1U << doublings), kLongest);
   ++deaths_;
   if (end != ReadyEnd::kDied) return;
-  std::ranges::rotate(last_deaths_, last_deaths_.begin() + 1);
+  std::rotate(last_deaths_.begin(), last_deaths_.begin() + 1, last_deaths_.end());
   last_deaths_.back() = now;
 }
 

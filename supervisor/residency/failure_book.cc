@@ -12,6 +12,14 @@ void FailureBook::restore(std::function<void()> done) {
   restored_ = std::move(done);
   restore_deadline_ =
       environment_.clock.sleep_for(kRestoreWait, [this] { restore_without(restore_problem_); });
+  environment_.store.proven_loads(
+      [weak = std::weak_ptr<FailureBook*>(self_)](Result<std::vector<store::ProvenLoad>> loads) {
+        const auto self = weak.lock();
+        if (!self || !loads) return;  // the next load of each model proves more than it must
+        for (store::ProvenLoad& load : *loads) {
+          (*self)->proven_.emplace(std::move(load.model), std::move(load.provenance));
+        }
+      });
   ask_store();
 }
 
@@ -81,12 +89,22 @@ void FailureBook::load_started(const catalog::Model& model, const Uuid& instance
   memory_before_[model.name] = memory();
 }
 
-void FailureBook::load_prepared(const catalog::Model& model, const Uuid& instance) {
-  if (!environment_.provenance) return;
-  ledger_.program_seen(model.name, instance, environment_.provenance(model).program);
+LoadBasis FailureBook::load_prepared(const catalog::Model& model, const Uuid& instance) {
+  if (!environment_.provenance) return {};
+  const core::Provenance provenance = environment_.provenance(model);
+  ledger_.program_seen(model.name, instance, provenance.program);
+  std::string hash = core::provenance_hash(provenance);
+  basis_[model.name] = {instance, hash};
+  const auto proven = proven_.find(model.name);
+  const bool same = proven != proven_.end() && proven->second == hash;
+  return {std::move(hash), same};
 }
 
 void FailureBook::loaded(const std::string& model, const Uuid& instance) {
+  const auto basis = basis_.find(model);
+  if (basis != basis_.end() && basis->second.first == instance) {
+    proven_[model] = basis->second.second;
+  }
   const core::FailureRecord* const record = ledger_.standing(model);
   const auto failure_class =
       record != nullptr ? record->failure_class : core::FailureClass::kUnclassified;
@@ -155,6 +173,11 @@ std::optional<core::FailureRecord> FailureBook::retry(const std::string& model,
 }
 
 std::vector<std::string> FailureBook::catalog_changed() {
+  if (environment_.find_model) {
+    const auto gone = [this](const auto& entry) { return !environment_.find_model(entry.first); };
+    std::erase_if(proven_, gone);
+    std::erase_if(basis_, gone);
+  }
   std::vector<std::string> models;
   for (const core::FailureRecord& record : all_standing()) {
     const auto now = provenance_of(record.model);

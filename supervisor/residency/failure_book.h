@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -14,6 +15,7 @@
 #include "common/uuid.h"
 #include "supervisor/catalog/model.h"
 #include "supervisor/core/ledger/load_ledger.h"
+#include "supervisor/residency/load_basis.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/store/store.h"
 
@@ -49,7 +51,7 @@ class FailureBook {
 
   void load_started(const catalog::Model& model, const Uuid& instance);
   // The launch of that load was prepared, so that what it executes is known.
-  void load_prepared(const catalog::Model& model, const Uuid& instance);
+  LoadBasis load_prepared(const catalog::Model& model, const Uuid& instance);
   void loaded(const std::string& model, const Uuid& instance);
   void load_interrupted(const std::string& model, const Uuid& instance);
   // Completes the record with the memory as it is and keeps it. Whether it stands.
@@ -71,6 +73,9 @@ class FailureBook {
   const Environment& environment_;
   core::LoadLedger ledger_;
   std::map<std::string, std::vector<core::DomainNow>> memory_before_;  // of the current load
+  // By model: what its last load that became ready depended on, and what its current one does.
+  std::map<std::string, std::string> proven_;
+  std::map<std::string, std::pair<Uuid, std::string>> basis_;
 
   std::function<void()> restored_;  // until it was called
   bool restored_without_ = false;   // and that was told

@@ -89,11 +89,18 @@ void Instance::begin() {
 
 void Instance::on_prepared(Result<PreparedLaunch> prepared) {
   if (machine_.state() != core::InstanceState::kStarting || machine_.has_process()) return;
-  host_.on_instance_prepared(*this);
+  LoadBasis basis = host_.on_instance_prepared(*this);
   if (!prepared) {
     feed(core::NotLaunched{launch_failure(prepared.error())});
     return;
   }
+  if (!basis.proven) {
+    for (const std::string& argument : prepared->first_load_arguments) {
+      prepared->spec.argv.push_back(argument);
+      prepared->shown_argv.push_back(argument);
+    }
+  }
+  record_.provenance = std::move(basis.provenance);
   socket_ = prepared->socket;
   command_ = prepared->shown_argv;
   variables_ = prepared->shown_environment;

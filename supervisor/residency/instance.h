@@ -19,6 +19,7 @@
 #include "supervisor/process/launcher.h"
 #include "supervisor/process/log_watch.h"
 #include "supervisor/residency/evidence.h"
+#include "supervisor/residency/load_basis.h"
 #include "supervisor/residency/load_guard.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/residency/work_guard.h"
@@ -40,7 +41,7 @@ class InstanceHost {
   virtual ~InstanceHost() = default;
 
   // What its launch needs was looked at, whether it can be launched or not.
-  virtual void on_instance_prepared(Instance& instance) = 0;
+  virtual LoadBasis on_instance_prepared(Instance& instance) = 0;
   virtual void on_instance_ready(Instance& instance) = 0;
   // It serves no one any more, or never will.
   virtual void on_instance_unavailable(Instance& instance) = 0;

@@ -357,8 +357,8 @@ void Manager::share_cores() {
   for (std::size_t i = 0; i < working.size(); ++i) working[i]->use_threads(shares[i]);
 }
 
-void Manager::on_instance_prepared(Instance& instance) {
-  failures_.load_prepared(instance.model(), instance.machine().id());
+LoadBasis Manager::on_instance_prepared(Instance& instance) {
+  return failures_.load_prepared(instance.model(), instance.machine().id());
 }
 
 void Manager::on_instance_ready(Instance& instance) {

@@ -76,7 +76,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
 
   void lease_returned(const std::string& model, const Uuid& instance, bool client) override;
 
-  void on_instance_prepared(Instance& instance) override;
+  LoadBasis on_instance_prepared(Instance& instance) override;
   void on_instance_ready(Instance& instance) override;
   void on_instance_unavailable(Instance& instance) override;
   void on_instance_progress(Instance& instance) override;

@@ -124,7 +124,9 @@ struct PreparedLaunch {
   // not; neither with the instance's key.
   std::vector<std::string> shown_argv;
   std::vector<std::string> shown_environment;
-  std::string socket;                      // where it will listen
+  std::string socket;  // where it will listen
+  // Added to its arguments where it is the first load under its provenance (L6).
+  std::vector<std::string> first_load_arguments{};
   std::optional<process::LogPlace> log{};  // absent: it has none
 };
 
@@ -165,8 +167,8 @@ struct Environment {
   // The present catalogue. Quick; core strand. Empty: no change of a model is seen.
   FindModel find_model{};
   // Whether the kernel's log says that it killed that process for want of memory since it was
-  // launched (L9). Asked of one that died by a SIGKILL that was not ours. Works on the pool, answers
-  // on the core strand; false also where it cannot be read. Empty: nothing is known.
+  // launched (L9). Asked of one that died by a SIGKILL that was not ours. Works on the pool,
+  // answers on the core strand; false also where it cannot be read. Empty: nothing is known.
   std::function<void(pid_t pid, std::function<void(bool)> done)> oom_killed{};
   // A request met a failure that stands, so that it is worth a look whether what that depends on is
   // another one by now (L23). Core strand, with every refusal: it must take well under 1 ms and not

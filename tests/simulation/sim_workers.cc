@@ -121,6 +121,7 @@ void SimWorkers::prepare_launch(const std::shared_ptr<const catalog::Model>& mod
       prepared.spec.program = "/sim/berth-worker";
       prepared.spec.argv = {"berth-worker", name, id, socket_of(id)};
       prepared.shown_argv = prepared.spec.argv;
+      prepared.first_load_arguments = {"--first-load"};
       prepared.socket = socket_of(id);
       prepared.log = log_place_of(id);
       done(std::move(prepared));

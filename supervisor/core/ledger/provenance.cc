@@ -1,9 +1,12 @@
 #include "supervisor/core/ledger/provenance.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
+#include <cinttypes>
 #include <cstddef>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -379,6 +382,16 @@ std::uint64_t launch_hash(const std::vector<std::string>& argv,
   update(state, sorted);
   update(state, chat_template);
   return XXH3_64bits_digest(&state);
+}
+
+std::string provenance_hash(const Provenance& provenance) {
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  for (const std::string& text : to_texts(provenance)) update(state, text);
+  std::array<char, 17> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016" PRIx64,
+                static_cast<std::uint64_t>(XXH3_64bits_digest(&state)));
+  return digits.data();
 }
 
 std::string to_string(const MovedField& moved) {

@@ -91,6 +91,10 @@ std::uint64_t launch_hash(const std::vector<std::string>& argv,
                           const std::vector<std::string>& environment,
                           std::string_view chat_template);
 
+// One text for all that is known of it, to be compared and kept: as long as nothing moves it is the
+// same, in every run of the same version. 16 hexadecimal digits.
+std::string provenance_hash(const Provenance& provenance);
+
 // A field that moved, in words for an operator. The words hold no path and nothing of argv or of
 // the environment.
 struct MovedField {
