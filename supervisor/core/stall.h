@@ -48,9 +48,10 @@ struct StallPolicy {
   std::uint64_t least_storage = 4ULL << 10U;  // bytes from storage within `span`
   std::uint64_t least_memory = 1ULL << 20U;   // bytes that memory grew or shrank within `span`
   // What is written to the log within one or two samples of a beginning or an end of a request of
-  // our own, up to so many bytes for each: an access log, a traceback of a handler, a buffer of
-  // either that is flushed. It shows that the program answers us, not that its load goes on.
-  std::uint64_t log_of_request = 4ULL << 10U;
+  // our own, up to so many bytes for each: a line of an access log has a hundred or two. It shows
+  // that the program answers us, not that its load goes on. No more, as a program that says little
+  // must not have its own words taken for those.
+  std::uint64_t log_of_request = 256;
   // The most that one step between two samples counts for: what nobody watched is not seen to
   // stand still (the machine was suspended or frozen, or the sampler came late).
   Duration longest_step = std::chrono::seconds(5);

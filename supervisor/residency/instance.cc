@@ -210,6 +210,10 @@ void Instance::on_own_request() {
   if (load_guard_) load_guard_->note_own_request();
 }
 
+void Instance::on_probe(std::string_view saw) {
+  if (load_guard_) load_guard_->note_probe(saw);
+}
+
 void Instance::on_ready(const rpc::WorkerReady& ready) {
   if (machine_.state() != core::InstanceState::kLoading) return;
   ready_ = ready;

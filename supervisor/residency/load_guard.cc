@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "common/clock.h"
@@ -44,7 +45,9 @@ void LoadGuard::on_sample(const std::optional<core::TreeSample>& sample) {
     return;
   }
   const OnStall on_stall = on_stall_;
-  on_stall(watch_.reason());
+  std::string reason = watch_.reason();
+  if (!last_probe_.empty()) reason += "; when last asked " + last_probe_;
+  on_stall(std::move(reason));
 }
 
 }  // namespace berth::residency

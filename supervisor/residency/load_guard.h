@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/clock.h"
 #include "supervisor/core/stall.h"
@@ -30,6 +31,8 @@ class LoadGuard {
   void note_progress() { ++progress_; }
   // A request of our own to the worker begins or ends, which it may log.
   void note_own_request() { ++own_requests_; }
+  // What such a request saw: part of the reason of a stall.
+  void note_probe(std::string_view saw) { last_probe_ = saw; }
 
  private:
   void wait();
@@ -41,6 +44,7 @@ class LoadGuard {
   const OnStall on_stall_;
   std::uint64_t progress_ = 0;
   std::uint64_t own_requests_ = 0;
+  std::string last_probe_;
   Timer timer_;
   std::unique_ptr<TreeSampler> sampler_;
 };

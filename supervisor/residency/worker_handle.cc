@@ -45,6 +45,9 @@ void WorkerHandle::on_progress(const rpc::WorkerProgress& progress) {
 void WorkerHandle::on_own_request() {
   if (const auto instance = instance_.lock()) instance->on_own_request();
 }
+void WorkerHandle::on_probe(std::string_view saw) {
+  if (const auto instance = instance_.lock()) instance->on_probe(saw);
+}
 void WorkerHandle::on_ready(const rpc::WorkerReady& ready) {
   if (const auto instance = instance_.lock()) instance->on_ready(ready);
 }

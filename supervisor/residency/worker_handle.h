@@ -35,6 +35,7 @@ class WorkerHandle : public rpc::WorkerClient, private rpc::WorkerObserver {
 
   void on_progress(const rpc::WorkerProgress& progress) override;
   void on_own_request() override;
+  void on_probe(std::string_view saw) override;
   void on_ready(const rpc::WorkerReady& ready) override;
   void on_load_failed(const rpc::WorkerLoadFailed& failed) override;
   void on_heartbeat(const rpc::WorkerHeartbeat& heartbeat) override;

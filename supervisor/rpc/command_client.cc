@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "supervisor/rpc/command_answers.h"
@@ -20,8 +22,12 @@ constexpr Duration kLongestPauseOfOneThatAnswers = std::chrono::seconds(5);
 constexpr int kLooksAtAStranger = 3;
 constexpr Duration kPauseBetweenLooks = std::chrono::milliseconds(300);
 constexpr Duration kAskDeadline = std::chrono::seconds(10);
+// A first piece of work may take minutes, and a request that was lost is never answered: after
+// this, and every so often, it is asked for once more beside the first.
+constexpr Duration kAskBeside = std::chrono::seconds(60);
 
 constexpr unsigned int kOk = 200;
+constexpr const char* kDidNotAnswer = "it accepted the connection and did not answer";
 
 // Statuses of an endpoint that the program does not have, or has for another kind of model.
 bool lacks_endpoint(unsigned int status) {
@@ -72,6 +78,7 @@ class CommandClient::Prober {
     switch (listener.who) {
       case CommandListener::Who::kNobody:
         strangers_ = 0;
+        saw("nobody listened at its address");
         return try_later();
       case CommandListener::Who::kOther:
         if (++strangers_ < kLooksAtAStranger) {
@@ -79,6 +86,7 @@ class CommandClient::Prober {
           return;
         }
         // The port can never become the child's as long as it belongs to another.
+        held_.reset();
         pending_.reset();
         return observer_.on_load_failed({"launch", std::move(listener.problem)});
       case CommandListener::Who::kChild:
@@ -97,13 +105,31 @@ class CommandClient::Prober {
     pause_ = std::min(pause_ * 2, longest);
   }
 
+  void saw(const std::string& what) { observer_.on_probe(what); }
+
+  void saw(const Result<CommandAnswer>& answer) {
+    if (answer) return saw("it answered " + std::to_string(answer->status));
+    saw(answer.error().reason == Reason::kDeadline ? kDidNotAnswer
+                                                   : "its connection broke without an answer");
+  }
+
   void call(const CommandRequest& request, void (Prober::*then)(const Result<CommandAnswer>&)) {
     pending_ = peer_->call(request, [this, then](const Result<CommandAnswer>& answer) {
-      observer_.on_own_request();
-      if (answer && !answers_since_) answers_since_ = clock_.now();
+      on_answer(answer);
       (this->*then)(answer);
     });
+    on_asked();
+  }
+
+  void on_asked() {
     observer_.on_own_request();
+    saw(kDidNotAnswer);
+  }
+
+  void on_answer(const Result<CommandAnswer>& answer) {
+    observer_.on_own_request();
+    saw(answer);
+    if (answer && !answers_since_) answers_since_ = clock_.now();
   }
 
   void ask() {
@@ -132,9 +158,40 @@ class CommandClient::Prober {
     }
   }
 
-  void work(const CommandRequest& request) { call(request, &Prober::on_work); }
+  void work(const CommandRequest& request) {
+    const std::uint64_t number = ++works_;
+    pending_ = peer_->call(request, [this, number](const Result<CommandAnswer>& answer) {
+      on_answer(answer);
+      number == held_number_ ? on_held(answer) : on_work(answer);
+    });
+    on_asked();
+    beside_ = clock_.sleep_for(kAskBeside, [this] { ask_beside(); });
+  }
+
+  // The oldest question that is not answered is kept, and one more beside it.
+  void ask_beside() {
+    if (held_.armed()) {
+      pending_.reset();
+      observer_.on_own_request();
+    } else {
+      held_ = std::exchange(pending_, Timer());
+      held_number_ = works_;
+    }
+    look();
+  }
+
+  void on_held(const Result<CommandAnswer>& answer) {
+    held_.reset();
+    held_number_ = 0;
+    // Otherwise the one beside it goes on.
+    if (!answer || answer->status != kOk || !proves(answer->body)) return;
+    proven_ = true;
+    beside_.reset();
+    look();
+  }
 
   void on_work(const Result<CommandAnswer>& answer) {
+    beside_.reset();
     if (answer && answer->status == kOk && proves(answer->body)) {
       proven_ = true;
       return look();
@@ -144,6 +201,7 @@ class CommandClient::Prober {
       // At once the first time; then both have refused, which may pass.
       if (chat_) return look();
     }
+    if (answer && answer->status == kOk) saw("it answered 200 without what it was asked for");
     // A program that was replaced below its address may call its model otherwise.
     asked_name_ = false;
     try_later();
@@ -162,6 +220,7 @@ class CommandClient::Prober {
   }
 
   void be_ready() {
+    held_.reset();
     pending_.reset();
     WorkerReady ready;
     ready.window = served_.window;
@@ -182,7 +241,12 @@ class CommandClient::Prober {
   bool asked_name_ = false;
   bool chat_ = false;  // the program has no plain completions
   ServedModel served_;
-  Timer pending_;  // what is waited for; the last member, as it uses the others
+  std::uint64_t works_ = 0;        // pieces of work that were asked for
+  std::uint64_t held_number_ = 0;  // that of held_; 0: none
+  // What is waited for; the last members, as they use the others.
+  Timer beside_;
+  Timer held_;  // a question that is not answered for long
+  Timer pending_;
 };
 
 CommandClient::CommandClient(Clock& clock, std::unique_ptr<CommandPeer> peer, CommandProbe probe,

@@ -56,7 +56,8 @@ class CommandPeer {
 // A program that speaks HTTP, in the place of a worker of our own. Asks it until it has done a real
 // piece of its work, then says that it is ready; what it says of itself is not trusted further than
 // that. The piece of work has no time of its own, as a first one may compile for minutes: whoever
-// watches the load says when it has waited enough (L7). Before each request, and once more after
+// watches the load says when it has waited enough (L7); it is asked for again beside, every minute,
+// as a request may get lost. Before each request, and once more after
 // the proof, it is looked who listens there: nothing is sent to another process and nothing is
 // believed of one (L27). One look sees several moments, so that only some in a row that see a
 // stranger fail the load. It never says that the program is gone: its exit does.

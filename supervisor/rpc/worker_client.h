@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/clock.h"
@@ -61,6 +62,8 @@ class WorkerObserver {
   // Before ready a request of our own to the worker begins or ends, of which it may write to its
   // log. Only of workers that are asked so.
   virtual void on_own_request() {}
+  // What the last such question saw, for people: "it answered 302". At most 120 bytes, no path.
+  virtual void on_probe(std::string_view /*saw*/) {}
   virtual void on_ready(const WorkerReady& ready) = 0;
   virtual void on_load_failed(const WorkerLoadFailed& failed) = 0;
   virtual void on_heartbeat(const WorkerHeartbeat& heartbeat) = 0;

@@ -228,7 +228,10 @@ void SimWorker::load_step() {
 
 void SimWorker::be_probed() {
   if (!alive_ || stream_ended_ || ready_) return;
-  tell([](rpc::WorkerObserver& observer) { observer.on_own_request(); });
+  tell([](rpc::WorkerObserver& observer) {
+    observer.on_own_request();
+    observer.on_probe("it answered 503");
+  });
   print("127.0.0.1 - \"POST /v1/completions HTTP/1.1\" 503 Service Unavailable\n");
   after(script_.probed_every, &SimWorker::be_probed);
 }

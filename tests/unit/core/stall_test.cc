@@ -117,7 +117,7 @@ TEST_F(StallTest, L8_AnAccessLogOfOurOwnRequestsIsNoMovement) {
   pass(seconds(60), [](TreeSample& s) { kAsked(s, 90); });
   EXPECT_TRUE(watch_.stalled());
   EXPECT_EQ(watch_.reason(), "nothing moved for 1 min, since its start");
-  pass(seconds(60), [](TreeSample& s) { kAsked(s, 8192); });
+  pass(seconds(60), [](TreeSample& s) { kAsked(s, 512); });
   EXPECT_TRUE(watch_.stalled());
 }
 
@@ -133,6 +133,12 @@ TEST_F(StallTest, L8_WhatIsWrittenOfARequestMayComeASampleLater) {
 
 TEST_F(StallTest, L8_MoreThanOurOwnRequestsLeaveInALogIsMovement) {
   pass(seconds(100), [](TreeSample& s) { kAsked(s, 30'000); });
+  EXPECT_FALSE(watch_.stalled());
+  EXPECT_EQ(watch_.last_movement(), Movement::kLog);
+}
+
+TEST_F(StallTest, L8_AFewLinesMoreThanAnAccessLogAreMovement) {
+  pass(seconds(100), [](TreeSample& s) { kAsked(s, 600); });
   EXPECT_FALSE(watch_.stalled());
   EXPECT_EQ(watch_.last_movement(), Movement::kLog);
 }

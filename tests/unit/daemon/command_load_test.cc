@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -90,6 +91,9 @@ class CommandLoadTest : public ::testing::Test, protected rpc::WorkerObserver {
     ++own_requests_;
     if (guard_) guard_->note_own_request();
   }
+  void on_probe(std::string_view saw) override {
+    if (guard_) guard_->note_probe(saw);
+  }
   void on_ready(const rpc::WorkerReady& /*ready*/) override { ready_ = true; }
   void on_load_failed(const rpc::WorkerLoadFailed& failed) override { failed_ = failed.reason; }
   void on_heartbeat(const rpc::WorkerHeartbeat& /*heartbeat*/) override {}
@@ -124,6 +128,7 @@ TEST_F(CommandLoadTest, L8_AProgramThatLogsOurQuestionsAndIsNeverReadyStalls) {
   ASSERT_TRUE(run_until(io_, [this] { return stalled_ || ready_ || !failed_.empty(); }));
   ASSERT_TRUE(stalled_) << failed_;
   EXPECT_THAT(*stalled_, HasSubstr("nothing moved for"));
+  EXPECT_THAT(*stalled_, HasSubstr("; when last asked it answered 503"));
   EXPECT_THAT(log(), HasSubstr("\"POST /v1/completions HTTP/1.1\" 503"));
   // Of one whose log was taken for life the growing pauses would be the end, much later.
   EXPECT_LT(own_requests_, 100);

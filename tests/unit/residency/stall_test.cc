@@ -73,6 +73,8 @@ TEST_F(StallGuardTest, L8_AnAccessLogOfOurOwnQuestionsIsNoMovement) {
   run_until_answered(*client);
   ASSERT_TRUE(client->error);
   EXPECT_EQ(client->error->extras->failure->failure_class, "stalled");
+  EXPECT_THAT(client->error->extras->failure->reason,
+              HasSubstr("; when last asked it answered 503"));
   EXPECT_GT(world_.workers.newest("demo")->printed().size(), 3000U);
 }
 

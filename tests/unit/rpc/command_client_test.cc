@@ -27,6 +27,7 @@ using ::testing::SizeIs;
 struct Observer : WorkerObserver {
   void on_progress(const WorkerProgress& /*progress*/) override {}
   void on_own_request() override { ++own_requests; }
+  void on_probe(std::string_view what) override { saw = what; }
   void on_ready(const WorkerReady& said) override { ready.push_back(said); }
   void on_load_failed(const WorkerLoadFailed& said) override { failed.push_back(said); }
   void on_heartbeat(const WorkerHeartbeat& /*heartbeat*/) override {}
@@ -35,6 +36,7 @@ struct Observer : WorkerObserver {
   std::vector<WorkerLoadFailed> failed;
   bool disconnected = false;
   int own_requests = 0;
+  std::string saw;
 };
 
 // A program that answers what the test says.
@@ -191,7 +193,55 @@ TEST_F(CommandClientTest, L7_AFirstRequestMayTakeAsLongAsTheLoadMay) {
   EXPECT_THAT(observer_.ready, SizeIs(0));
   clock_.advance(2min);
   EXPECT_THAT(observer_.ready, SizeIs(1));
-  EXPECT_THAT(world_.paths, ElementsAre("/v1/models", "/v1/completions"));
+  const std::size_t asked = world_.paths.size();
+  EXPECT_LE(asked, 31U) << "one more a minute";
+  clock_.advance(1h);
+  EXPECT_EQ(world_.paths.size(), asked);
+}
+
+TEST_F(CommandClientTest, L7_ARequestThatWasSwallowedIsAskedForAgain) {
+  serve({{"/v1/completions", {200, kChoice}}});
+  start(ProbeKind::kCompletion);
+  clock_.advance(2ms);
+  world_.answers_after = 24h;
+  ASSERT_TRUE(clock_.run_until([&] { return world_.paths.size() == 2; }, 20s));
+  clock_.advance(59s);
+  EXPECT_EQ(observer_.saw, "it accepted the connection and did not answer");
+  EXPECT_THAT(world_.paths, SizeIs(2));
+  world_.answers_after = 1ms;
+  clock_.advance(2s);
+  EXPECT_THAT(world_.paths, ElementsAre("/v1/models", "/v1/completions", "/v1/completions"));
+  EXPECT_THAT(observer_.ready, SizeIs(1));
+}
+
+TEST_F(CommandClientTest, L7_OneThatAnswersLateAfterAllProvesIt) {
+  serve({{"/v1/completions", {200, kChoice}}});
+  start(ProbeKind::kCompletion);
+  clock_.advance(2ms);
+  world_.answers_after = 90s;
+  ASSERT_TRUE(clock_.run_until([&] { return world_.paths.size() == 2; }, 20s));
+  world_.answer = [](const CommandRequest&) { return CommandAnswer{503, "busy"}; };
+  clock_.advance(80s);
+  serve({{"/v1/completions", {200, kChoice}}});
+  clock_.advance(11s);
+  EXPECT_THAT(observer_.ready, SizeIs(1)) << "by the first; the second has 50 s left";
+}
+
+TEST_F(CommandClientTest, L8_WhatTheLastQuestionSawIsTold) {
+  world_.listener.who = CommandListener::Who::kNobody;
+  start(ProbeKind::kCompletion);
+  clock_.advance(10s);
+  EXPECT_EQ(observer_.saw, "nobody listened at its address");
+  world_.listener.who = CommandListener::Who::kChild;
+  world_.answer = [](const CommandRequest&) { return CommandAnswer{302, ""}; };
+  clock_.advance(10s);
+  EXPECT_EQ(observer_.saw, "it answered 302");
+  world_.answer = [](const CommandRequest&) { return fail(Reason::kWorkerDied, "reset"); };
+  clock_.advance(10s);
+  EXPECT_EQ(observer_.saw, "its connection broke without an answer");
+  world_.answer = [](const CommandRequest&) { return CommandAnswer{200, "{}"}; };
+  clock_.advance(10s);
+  EXPECT_EQ(observer_.saw, "it answered 200 without what it was asked for");
 }
 
 TEST_F(CommandClientTest, L8_EachRequestOfOurOwnIsTold) {
