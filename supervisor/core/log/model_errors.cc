@@ -65,7 +65,7 @@ constexpr std::array<std::string_view, 24> kMachine = {
     "failed to load GGUF split",
 };
 
-constexpr std::array<std::string_view, 46> kFileFaults = {
+constexpr std::array<std::string_view, 50> kFileFaults = {
     // what it is
     "unknown model architecture",
     "unknown architecture",
@@ -99,7 +99,9 @@ constexpr std::array<std::string_view, 46> kFileFaults = {
     "cannot find tokenizer",
     "has wrong array length",
     "wrong array length",
+    "expected scalar, found array",
     // tensors
+    "tensors with invalid data",
     "missing tensor",
     "is missing from model",
     "wrong number of tensors",
@@ -117,6 +119,9 @@ constexpr std::array<std::string_view, 46> kFileFaults = {
     "unsupported tensor type",
     "ggml type",
     "unsupported type",
+    // which part of a model it is
+    "invalid split file",
+    "illegal split file",
 };
 
 bool names_file_fault(std::string_view cause) {
@@ -142,10 +147,17 @@ bool is_gguf_fault(std::string_view text) {
   if (contains_any(text, kTruncated)) return true;
   if (contains_any(text, kMachine)) return false;
   if (names_file_fault(text)) return true;
-  constexpr std::array<std::string_view, 7> kMore = {
-      "exceeds maximum",    "encountered length_error while reading",
-      "may cause overflow", "encountered bad_alloc error while reading",
-      "not a power of 2",   "failed to seek to beginning of data section",
+  constexpr std::array<std::string_view, 11> kMore = {
+      "only supports up to version",
+      "but must be in [",
+      "is too long",
+      "invalid size ",
+      "exceeds maximum",
+      "encountered length_error while reading",
+      "may cause overflow",
+      "encountered bad_alloc error while reading",
+      "not a power of 2",
+      "failed to seek to beginning of data section",
       "invalid alignment",
   };
   if (contains_any(text, kMore)) return true;

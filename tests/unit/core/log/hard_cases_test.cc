@@ -115,6 +115,26 @@ std::vector<Case> cases() {
        "gguf_init_from_reader: tensor 'a' has invalid ggml type 99. should be in [0, 41)\n",
        "permanent gguf_init_from_reader: tensor 'a' has invalid ggml type 99. should be in [0, "
        "41)"},
+      {"GgufVersionOfTheFuture",
+       "gguf_init_from_reader: this GGUF file is version 9 but this software only supports up to "
+       "version 3\n",
+       "permanent gguf_init_from_reader: this GGUF file is version 9 but this software only "
+       "supports up to version 3"},
+      {"GgufNameTooLong", "gguf_init_from_reader: tensor name 0 is too long: 99 >= 64\n",
+       "permanent gguf_init_from_reader: tensor name 0 is too long: 99 >= 64"},
+      {"GgufCountOutOfRange",
+       "gguf_init_from_reader: number of tensors is 99 but must be in [0, 5]\n",
+       "permanent gguf_init_from_reader: number of tensors is 99 but must be in [0, 5]"},
+      {"LlamaTensorData", kLoad + "found tensors with invalid data\n",
+       "permanent llama_model_load: error loading model: found tensors with invalid data"},
+      {"LlamaArrayForScalar", kLoad + "expected scalar, found array for key: llama.block_count\n",
+       "permanent llama_model_load: error loading model: expected scalar, found array for key: "
+       "llama.block_count"},
+      {"LlamaSecondPart",
+       kLoad + "illegal split file idx: 1 (file: x.gguf), model must be loaded with the first "
+               "split\n",
+       "permanent llama_model_load: error loading model: illegal split file idx: 1 (file: x.gguf), "
+       "model must be loaded with the first split"},
       {"CudaAllocation",
        "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9000.00 MiB on device 0: "
        "cudaMalloc failed: out of memory\nalloc_tensor_range: failed to allocate CUDA0 buffer of "
