@@ -10,6 +10,7 @@
 #include "supervisor/admin/failure_list.h"
 #include "supervisor/admin/grpc/convert.h"
 #include "supervisor/admin/grpc/convert_failure.h"
+#include "supervisor/process/log_file.h"
 #include "supervisor/rpc/error_detail.h"
 
 namespace berth::admin {
@@ -100,6 +101,9 @@ void explain(const Call& call, const std::string& model, const Result<std::strin
   put_present(call.state, model, report);
   put_instance(call, model, report);
   put_failures(call, standing, kept ? *kept : Records(), report);
+  if (call.audience == rpc::Audience::kAdmin) {
+    report.set_log_file(process::log_path(call.state.config->server.log_dir, model));
+  }
   if (report.has_standing() && report.state() == "absent") report.set_state("failed");
   if (!kept) report.set_history_problem(kept.error().message);
   call.state.store.loads(model, kPastLoads,

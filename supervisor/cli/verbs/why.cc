@@ -65,7 +65,8 @@ std::string verdict(const v1::ModelReport& report) {
          "; no failure stands against it";
 }
 
-void print_standing(Context& context, const v1::FailureRecord& failure, WallTime now) {
+void print_standing(Context& context, const v1::ModelReport& report, WallTime now) {
+  const v1::FailureRecord& failure = report.standing();
   context.print("\nThe failure that stands\n");
   Section section;
   section.add("class", line(failure.class_()) + ": " + line(failure.meaning()), Style::kBad);
@@ -76,6 +77,7 @@ void print_standing(Context& context, const v1::FailureRecord& failure, WallTime
                                failure.ended_unix_ms() - failure.started_unix_ms(), 0))));
   section.add("record", line(failure.id()));
   section.add("instance", line(failure.instance_id()));
+  section.add("log", line(report.log_file()));
   for (const v1::FailureMemory& memory : failure.memory()) {
     section.add("memory",
                 line(memory.domain()) + ": " + memory_words(memory) +
@@ -131,8 +133,11 @@ std::string describe(const v1::PastLoad& load) {
                             std::chrono::milliseconds(static_cast<std::int64_t>(load.load_ms())));
   }
   if (!load.class_().empty()) text += ", " + line(load.class_());
-  if (!load.exit().empty()) text += ", " + line(load.exit());
-  if (!load.reason().empty()) text += ": " + line(load.reason());
+  // The reason of a load says first what its process ended with, where that is known.
+  const bool told = load.reason().starts_with(load.exit());
+  if (!load.exit().empty() && !told) text += ", " + line(load.exit());
+  const bool goes_on = told && !load.exit().empty();
+  if (!load.reason().empty()) text += (goes_on ? ", " : ": ") + line(load.reason());
   return text;
 }
 
@@ -173,7 +178,7 @@ ExitCode run_why(Context& context, const WhyOptions& options) {
   const WallTime now = context.environment().wall_now();
   context.print(verdict(*report) + "\n");
   if (report->has_standing()) {
-    print_standing(context, report->standing(), now);
+    print_standing(context, *report, now);
     print_evidence(context, report->standing());
     print_conditions(context, report->standing());
   }

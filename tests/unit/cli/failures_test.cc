@@ -139,13 +139,17 @@ TEST_F(FailuresTest, L22_WhyTellsEverythingOfTheFailureThatStands) {
     record.add_command("/usr/libexec/berth-worker");
     record.add_command("a b");
     record.add_environment("LANG=C.UTF-8");
+    report.set_log_file("/var/log/berth/broken.log");
     *report.add_lifted() = lifted("broken");
-    v1::PastLoad& load = *report.add_loads();
-    load.set_started_unix_ms(kNow - 3 * kMinute - 250);
-    load.set_outcome("failed");
-    load.set_class_("permanent");
-    load.set_exit("exit 1");
-    load.set_reason("unknown model architecture: 'x'");
+    // As the server tells them, and without the exit in the reason.
+    for (const char* reason : {"exit 1: unknown model architecture: 'x'", "not loaded", "exit 1"}) {
+      v1::PastLoad& load = *report.add_loads();
+      load.set_started_unix_ms(kNow - 3 * kMinute - 250);
+      load.set_outcome("failed");
+      load.set_class_("permanent");
+      load.set_exit("exit 1");
+      load.set_reason(reason);
+    }
     return grpc::Status::OK;
   };
   ASSERT_EQ(program.run({"why", "broken"}), ExitCode::kOk) << program.err.text;
@@ -160,6 +164,7 @@ TEST_F(FailuresTest, L22_WhyTellsEverythingOfTheFailureThatStands) {
             "  load took  250 ms\n"
             "  record     0190-record\n"
             "  instance   0190-instance\n"
+            "  log        /var/log/berth/broken.log\n"
             "  memory     host: 12.0 GiB free before, 11.0 GiB free at the failure\n"
             "  way out    Another file lifts this.\n"
             "  restart    a restart of the daemon does not lift it\n"
@@ -179,7 +184,9 @@ TEST_F(FailuresTest, L22_WhyTellsEverythingOfTheFailureThatStands) {
             "8192\n"
             "\n"
             "The last loads\n"
-            "  3 min ago  failed, permanent, exit 1: unknown model architecture: 'x'\n");
+            "  3 min ago  failed, permanent, exit 1: unknown model architecture: 'x'\n"
+            "  3 min ago  failed, permanent, exit 1: not loaded\n"
+            "  3 min ago  failed, permanent, exit 1\n");
 
   ASSERT_EQ(program.run({"why", "broken", "--json"}), ExitCode::kOk);
   const auto json = boost::json::parse(program.out.text);
