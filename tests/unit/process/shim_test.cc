@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -276,11 +277,12 @@ TEST_F(ShimTest, L4_AStoppedShimEndsItsFamilyWhenItsOwnerIsGone) {
   for (const UniqueFd& pidfd : pidfds) EXPECT_TRUE(ended(pidfd));
 }
 
-// Two that stop the shim whenever it runs.
+// Four that stop the shim whenever it runs.
 constexpr const char* kStopsItsShim =
     "while [ ! -e \"$0\" ]; do :; done; "
-    "while :; do kill -STOP $PPID; done & echo $!; "
+    "for i in 1 2 3; do while :; do kill -STOP $PPID; done & echo $!; done; "
     "echo $$; while :; do kill -STOP $PPID; done";
+constexpr std::size_t kStoppers = 4;
 
 TEST_F(ShimTest, L3_ACommandThatKeepsStoppingItsShimIsKilled) {
   RealLauncher hasty(io_, {.exec_wait = std::chrono::milliseconds(60'000),
@@ -293,9 +295,34 @@ TEST_F(ShimTest, L3_ACommandThatKeepsStoppingItsShimIsKilled) {
   auto child = hasty.launch(std::move(spec), recorder_);
   ASSERT_TRUE(child) << child.error().message;
   testing::append(dir_.file("go"), "");
-  const auto pidfds = family(2);
+  const auto pidfds = family(kStoppers);
+  ASSERT_TRUE(poll_until([&child] { return read_stat((*child)->pid())->state == 'T'; }));
   (*child)->signal_group(SIGKILL);
   ASSERT_TRUE(wait_for_exit());
+  for (const UniqueFd& pidfd : pidfds) EXPECT_TRUE(ended(pidfd));
+}
+
+// In the place of one that is stopped whenever it would kill.
+constexpr const char* kShimThatKillsNobody =
+    "#!/bin/sh\n"
+    "shift; program=$1; shift 2; echo started >&3; echo listening >&3\n"
+    "\"$program\" \"$@\"; exit 3\n";
+
+TEST_F(ShimTest, L3_WhatTheShimDoesNotKillIsKilledByItsMark) {
+  RealLauncher hasty(io_, {.exec_wait = std::chrono::milliseconds(60'000),
+                           .shim_wait = std::chrono::milliseconds(0)});
+  testing::append(dir_.file("shim"), kShimThatKillsNobody);
+  ASSERT_EQ(::chmod(dir_.file("shim").c_str(), S_IRWXU), 0);
+  LaunchSpec spec = below_shim("echo $$; while :; do sleep 600 & wait; done");
+  spec.shim = dir_.file("shim");
+  const std::string owner = *mark_owner(dir_.path());
+  spec.environment.push_back(instance_mark("018f0000-0000-7000-8000-000000000002", owner));
+  auto child = hasty.launch(std::move(spec), recorder_);
+  ASSERT_TRUE(child) << child.error().message;
+  const auto pidfds = family(1);
+  (*child)->signal_group(SIGKILL);
+  ASSERT_TRUE(wait_for_exit());
+  EXPECT_EQ(core::to_string(*recorder_.exit), "exit 3") << "it was spared";
   for (const UniqueFd& pidfd : pidfds) EXPECT_TRUE(ended(pidfd));
 }
 
