@@ -36,6 +36,7 @@
 #include "supervisor/admin/grpc/admin_service.h"
 #include "supervisor/admin/server_state.h"
 #include "supervisor/catalog_keeper.h"
+#include "supervisor/device_drivers.h"
 #include "supervisor/early_log.h"
 #include "supervisor/fd_wait.h"
 #include "supervisor/gateway/grpc/grpc_server.h"
@@ -348,8 +349,10 @@ class Daemon {
                 },
             .boot_id = boot_id_,
             .provenance =
-                [this, environment = own_environment()](const catalog::Model& model) {
-                  return load_provenance(model, environment, programs_->files_of(model.name));
+                [this, environment = own_environment(),
+                 drivers = DeviceDrivers::read()](const catalog::Model& model) {
+                  return load_provenance(model, environment, programs_->files_of(model.name),
+                                         drivers);
                 },
             .memory = memory_domains,
             .watch_tree =

@@ -13,7 +13,8 @@ namespace berth {
 
 core::Provenance load_provenance(const catalog::Model& model,
                                  const std::vector<std::string>& environment,
-                                 const std::vector<core::ProgramFile>* program) {
+                                 const std::vector<core::ProgramFile>* program,
+                                 const DeviceDrivers& drivers) {
   const catalog::ModelSettings& settings = model.settings;
   core::Provenance provenance;
   provenance.runtime = std::string(kBuildId) + ", libllama " BERTH_LLAMA_VERSION;
@@ -33,7 +34,9 @@ core::Provenance load_provenance(const catalog::Model& model,
   provenance.kv_types = core::KvTypes{settings.kv_type, settings.kv_type};
   provenance.devices.emplace();
   if (settings.gpu_layers != 0) {
-    for (const std::string& device : settings.devices) provenance.devices->push_back({device, {}});
+    for (const std::string& device : settings.devices) {
+      provenance.devices->push_back({device, drivers.of(device)});
+    }
   }
   // Without what differs from run to run: the instance, its socket, its port and its key.
   if (settings.kind == catalog::Kind::kCommand) {
