@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -33,6 +34,8 @@ class CatalogKeeper {
 
   // Scans, and watches from then on; `done` after the first scan.
   void start(std::function<void()> done);
+  // From the next scan on.
+  void use(std::shared_ptr<const catalog::Config> config) { parts_.config = std::move(config); }
   // Scans soon; once more where a scan runs already.
   void rescan();
 

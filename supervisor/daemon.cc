@@ -36,6 +36,7 @@
 #include "supervisor/admin/grpc/admin_service.h"
 #include "supervisor/admin/server_state.h"
 #include "supervisor/catalog_keeper.h"
+#include "supervisor/config_reload.h"
 #include "supervisor/device_drivers.h"
 #include "supervisor/early_log.h"
 #include "supervisor/fd_wait.h"
@@ -451,6 +452,7 @@ class Daemon {
     }
     systemd::notify_ready();
     show_status();
+    if (std::exchange(reload_wanted_, false)) reload();
   }
 
   Status open_fronts() {
@@ -501,13 +503,48 @@ class Daemon {
     signals_.async_wait([this](boost::system::error_code failed, int next) {
       if (!failed) on_signal(next);
     });
-    if (signal == SIGHUP) return catalog_->rescan();
+    if (signal == SIGHUP) return reload();
     if (stopping_) {
       // Asked twice: no more waiting for streams.
       residency_->shutdown(Duration::zero(), [] {});
       return;
     }
     stop(signal == SIGINT ? "SIGINT" : "SIGTERM");
+  }
+
+  // L23: what of the file can change while serving takes effect with the next load of each model.
+  void reload() {
+    if (!ready_ || rereading_) {
+      reload_wanted_ = true;
+      return;
+    }
+    rereading_ = true;
+    run_blocking_([this] {
+      auto read = std::make_shared<catalog::ConfigResult>(read_config(options_));
+      clock_.post([this, read] { take_config(std::move(*read)); });
+    });
+  }
+
+  void take_config(catalog::ConfigResult read) {
+    rereading_ = false;
+    ConfigReload reloaded = reload_config(*config_, std::move(read));
+    config_problem_.clear();
+    if (!reloaded.config) {
+      config_problem_ = "The configuration stays as it was: " + reloaded.problem;
+    } else if (!reloaded.unapplied.empty()) {
+      config_problem_ =
+          "These settings take a restart of berthd: " + join_names(reloaded.unapplied) + ".";
+    }
+    if (!config_problem_.empty()) {
+      events_->emit_typed(events::ServerDegraded{.part = "config", .problem = config_problem_});
+    }
+    if (reloaded.config) {
+      config_ = std::move(reloaded.config);
+      state_->config = config_;
+      catalog_->use(config_);
+    }
+    catalog_->rescan();
+    if (std::exchange(reload_wanted_, false)) reload();
   }
 
   void tick() {
@@ -533,6 +570,7 @@ class Daemon {
                          config_->file + ".");
     }
     if (!cgroup_problem_.empty()) problems.push_back(cgroup_problem_);
+    if (!config_problem_.empty()) problems.push_back(config_problem_);
     return problems;
   }
 
@@ -583,7 +621,7 @@ class Daemon {
   }
 
   const DaemonOptions options_;
-  const std::shared_ptr<const catalog::Config> config_;
+  std::shared_ptr<const catalog::Config> config_;  // another one after a reload
 
   asio::io_context& io_ = core_strand().io;
   process::AsioClock& clock_ = core_strand().clock;
@@ -638,6 +676,9 @@ class Daemon {
 
   std::atomic<bool> ready_{false};
   bool stopping_ = false;
+  bool rereading_ = false;
+  bool reload_wanted_ = false;
+  std::string config_problem_;  // of the last reload; empty: none
   SteadyTime stop_began_{};
   std::optional<Error> failure_;
   const std::optional<Duration> watchdog_ = systemd::watchdog_interval();

@@ -1,10 +1,10 @@
 #include <cstdio>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "common/result.h"
 #include "supervisor/catalog/config.h"
+#include "supervisor/config_reload.h"
 #include "supervisor/daemon.h"
 #include "supervisor/demo.h"
 #include "supervisor/options.h"
@@ -22,10 +22,7 @@ int main(int argc, char** argv) {
       return kWrongUse;
     }
   }
-  const std::string file =
-      options->config_file.empty() ? berth::catalog::default_config_path() : options->config_file;
-  berth::catalog::ConfigResult read =
-      demo ? berth::catalog::demo_config(options->demo_dir) : berth::catalog::load_config(file);
+  berth::catalog::ConfigResult read = berth::read_config(*options);
   if (!read.config) {
     for (const berth::catalog::ConfigProblem& problem : read.problems) {
       std::fprintf(stderr, "%s\n", problem.to_string().c_str());

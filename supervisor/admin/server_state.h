@@ -22,7 +22,7 @@ struct ServerState {
   residency::Services services;
   store::Store& store;
   EventHub& events;                               // thread-safe
-  std::shared_ptr<const catalog::Config> config;  // immutable
+  std::shared_ptr<const catalog::Config> config;  // another one after a reload
   WallTime started{};
   std::string http;               // where it listens; empty: nowhere
   std::vector<std::string> grpc;  // where it listens

@@ -123,14 +123,16 @@ grpc::ServerWriteReactor<v1::Event>* AdminService::WatchEvents(
 grpc::ServerUnaryReactor* AdminService::GetConfig(grpc::CallbackServerContext* context,
                                                   const v1::GetConfigRequest* /*request*/,
                                                   v1::EffectiveConfig* response) {
-  for (const catalog::Setting& setting : state_.config->settings) {
-    v1::Setting& to = *response->add_settings();
-    to.set_key(setting.key);
-    to.set_value(setting.value);
-    to.set_source(setting.source);
-  }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
+  state_.services.clock.post([this, reactor, response] {
+    for (const catalog::Setting& setting : state_.config->settings) {
+      v1::Setting& to = *response->add_settings();
+      to.set_key(setting.key);
+      to.set_value(setting.value);
+      to.set_source(setting.source);
+    }
+    reactor->Finish(grpc::Status::OK);
+  });
   return reactor;
 }
 

@@ -1,0 +1,47 @@
+#include "supervisor/config_reload.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace berth {
+namespace {
+
+constexpr std::string_view kServer = "server.";
+
+std::string summary(const catalog::ConfigResult& read) {
+  if (read.problems.empty()) return "it cannot be read";
+  std::string text = read.problems.front().to_string();
+  const std::size_t more = read.problems.size() - 1 + read.problems_left_out;
+  if (more > 0) text += " (and " + std::to_string(more) + " more; `berth config check` tells all)";
+  return text;
+}
+
+}  // namespace
+
+catalog::ConfigResult read_config(const DaemonOptions& options) {
+  if (!options.demo_dir.empty()) return catalog::demo_config(options.demo_dir);
+  return catalog::load_config(options.config_file.empty() ? catalog::default_config_path()
+                                                          : options.config_file);
+}
+
+ConfigReload reload_config(const catalog::Config& now, catalog::ConfigResult read) {
+  ConfigReload reload;
+  if (!read.config) {
+    reload.problem = summary(read);
+    return reload;
+  }
+  catalog::Config config = *std::move(read.config);
+  config.server = now.server;
+  for (catalog::Setting& setting : config.settings) {
+    if (!setting.key.starts_with(kServer)) continue;
+    const auto old = std::ranges::find(now.settings, setting.key, &catalog::Setting::key);
+    if (old == now.settings.end() || old->value == setting.value) continue;
+    reload.unapplied.push_back(setting.key);
+    setting = *old;
+  }
+  reload.config = std::make_shared<const catalog::Config>(std::move(config));
+  return reload;
+}
+
+}  // namespace berth
