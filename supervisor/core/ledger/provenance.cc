@@ -254,12 +254,12 @@ std::optional<std::vector<ProgramFile>> program_of(std::string_view text) {
 
 // --- words
 
-std::string words(std::string text) {
+std::string words(std::string_view text) {
   return printable_line(text, kWordsBytes);
 }
 
-MovedField moved(ProvenanceField field, std::string was = {}, std::string now = {}) {
-  return {field, words(std::move(was)), words(std::move(now))};
+MovedField moved(ProvenanceField field, std::string_view was = {}, std::string_view now = {}) {
+  return {field, words(was), words(now)};
 }
 
 std::string count_of_files(std::size_t count) {
