@@ -274,7 +274,7 @@ MovedField moved_size(ProvenanceField field, std::uint64_t was, std::uint64_t no
     from = std::to_string(was) + " B";
     to = std::to_string(now) + " B";
   }
-  return moved(field, std::move(from), std::move(to));
+  return moved(field, from, to);
 }
 
 MovedField moved_files(const std::vector<FileIdentity>& old, const std::vector<FileIdentity>& now) {
