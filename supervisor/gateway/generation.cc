@@ -1,7 +1,7 @@
 #include "supervisor/gateway/generation.h"
 
-#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -14,21 +14,12 @@ std::string name_of(Reason reason) {
   return std::string(reason_info(reason).name);
 }
 
-// A program in the place of a worker, which no request is passed on to: none must start it. A
-// failure that stands against it says more, and comes from acquire().
-bool is_for_nobody(const catalog::Model& model, const residency::Residency& residency) {
-  if (model.settings.kind != catalog::Kind::kCommand) return false;
-  return std::ranges::none_of(
-      residency.standing_failures(),
-      [&model](const core::FailureRecord& failure) { return failure.model == model.name; });
-}
-
 Error not_implemented(const std::string& model) {
   return {Reason::kMethodNotAllowed,
           "Requests for " + model +
               " are not implemented: it is a program of its own (kind = \"command\"), and this "
-              "version does not pass requests on to those yet. It was not started; `berth load " +
-              model + "` starts it."};
+              "version does not pass requests on to those yet. No request starts it; `berth load " +
+              model + "` does."};
 }
 
 }  // namespace
@@ -57,7 +48,12 @@ void Generation::begin() {
   Result<std::shared_ptr<const catalog::Model>> model = services_.catalog()->find(request_.model);
   if (!model) return refuse(model.error());
   request_.model = (*model)->name;
-  if (is_for_nobody(**model, services_.residency)) return refuse(not_implemented((*model)->name));
+  // A program in the place of a worker, which no request is passed on to: none may start it, so
+  // that none claims it. What stands against it says more.
+  if ((*model)->settings.kind == catalog::Kind::kCommand) {
+    const std::optional<Error> stands = services_.residency.refusal(*model, deadline_);
+    return refuse(stands ? *stands : not_implemented((*model)->name));
+  }
   responder_->on_accepted(request_.model);
   claim_ =
       services_.residency.acquire(*model, residency::RequestClass::kForeground, deadline_, *this);
