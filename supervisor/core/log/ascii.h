@@ -27,9 +27,9 @@ inline bool equal_ignoring_case(std::string_view text, std::string_view lowered)
   return std::ranges::equal(text, lowered, [](char a, char b) { return to_lower(a) == b; });
 }
 inline bool contains_ignoring_case(std::string_view text, std::string_view lowered) {
-  return !std::ranges::search(text, lowered, [](char a, char b) {
-            return to_lower(a) == b;
-          }).empty();
+  return lowered.empty() ||
+         std::search(text.begin(), text.end(), lowered.begin(), lowered.end(),
+                     [](char a, char b) { return to_lower(a) == b; }) != text.end();
 }
 
 inline bool contains(std::string_view text, std::string_view part) {
