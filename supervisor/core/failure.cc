@@ -16,7 +16,7 @@ struct Row {
 };
 
 constexpr std::array kRows = {
-    Row{"permanent", "The file cannot be loaded by this version; only a change of either helps."},
+    Row{"permanent", "It cannot be loaded as it is; another file, setting or version is needed."},
     Row{"resource", "Memory could not be allocated."},
     Row{"oom", "The kernel killed the worker because memory ran out."},
     Row{"crash", "The worker's program is broken or met a defect."},
