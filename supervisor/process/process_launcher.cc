@@ -98,6 +98,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
     std::unique_ptr<WorkerCgroup> cgroup;  // may be null
     std::optional<InstanceMark> mark;
     std::chrono::milliseconds shim_wait{};
+    std::chrono::milliseconds oom_sample{};
   };
 
   Watch(boost::asio::io_context& io, Parts parts, ChildObserver& observer, Living living,
@@ -110,6 +111,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
         cgroup_(std::move(parts.cgroup)),
         mark_(std::move(parts.mark)),
         shim_wait_(parts.shim_wait),
+        oom_sample_(parts.oom_sample),
         insist_(io),
         look_(io),
         observer_(&observer),
@@ -121,6 +123,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
   void start() {
     wait_for_exit();
     wait_for_notify();
+    if (cgroup_) sample_oom_kills();
   }
 
   [[nodiscard]] pid_t pid() const { return pid_; }
@@ -234,6 +237,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
     }
     reaped_ = true;
     insist_.cancel();
+    look_.cancel();
     living_->erase(pid_);
     boost::system::error_code ignored;
     pidfd_.close(ignored);
@@ -245,6 +249,16 @@ class Watch : public std::enable_shared_from_this<Watch> {
     }
     if (notify_.is_open()) notify_.close(ignored);
     settle(status, kFirstLook);
+  }
+
+  // Until it is reaped; memory.events is a few numbers that the kernel holds ready.
+  void sample_oom_kills() {
+    look_.expires_after(oom_sample_);
+    look_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+      if (error || self->reaped_) return;
+      self->oom_kill_count_.sample(self->cgroup_->oom_kills().value_or(0));
+      self->sample_oom_kills();
+    });
   }
 
   // Waits until nothing in the cgroup lives. Without an end: as long as something does, its memory
@@ -259,7 +273,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
           });
       return;
     }
-    if (cgroup_ && cgroup_->oom_kills().value_or(0) > 0) {
+    if (cgroup_ && oom_kill_count_.explains(status, cgroup_->oom_kills().value_or(0))) {
       if (oom_killed_->size() == kMostOomKilled) oom_killed_->pop_front();
       oom_killed_->push_back(pid_);
     }
@@ -275,11 +289,13 @@ class Watch : public std::enable_shared_from_this<Watch> {
   std::unique_ptr<WorkerCgroup> cgroup_;  // null: it has none, or that is gone
   const std::optional<InstanceMark> mark_;
   const std::chrono::milliseconds shim_wait_;
+  const std::chrono::milliseconds oom_sample_;
+  OomKillCount oom_kill_count_;
   boost::asio::steady_timer insist_;
   bool insisting_ = false;  // the shim was told to kill
   std::chrono::steady_clock::time_point kill_unless_ended_at_{};
-  boost::asio::steady_timer look_;
-  ChildObserver* observer_;  // null once told, or abandoned
+  boost::asio::steady_timer look_;  // at its cgroup
+  ChildObserver* observer_;         // null once told, or abandoned
   Living living_;
   OomKilled oom_killed_;
   NotifyLines lines_;
@@ -459,7 +475,8 @@ Result<std::unique_ptr<ChildProcess>> RealLauncher::launch(LaunchSpec spec,
   auto watch = std::make_shared<Watch>(
       io_,
       Watch::Parts{std::move(*child), std::move(stdin_pipe->write), std::move(notify_pipe->read),
-                   below_shim, std::move(cgroup), find_mark(spec.environment), options_.shim_wait},
+                   below_shim, std::move(cgroup), find_mark(spec.environment), options_.shim_wait,
+                   options_.oom_sample},
       observer, living_, oom_killed_);
   watch->start();
   return std::make_unique<RealChild>(std::move(watch), stat ? stat->start_ticks : 0);

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "supervisor/process/launcher.h"
+#include "supervisor/process/oom_kill_count.h"
 
 namespace boost::asio {
 class io_context;
@@ -28,6 +29,8 @@ struct LauncherOptions {
   // How long a shim that was told to kill its descendants has for that, before what carries its
   // instance's mark is killed without it: a command may stop its shim again and again.
   std::chrono::milliseconds shim_wait{3000};
+  // Between two looks at how many of a cgroup's processes the kernel has killed.
+  std::chrono::milliseconds oom_sample{OomKillCount::kInterval};
   // Where each process with a LaunchSpec::cgroup gets its own. Null: nowhere. Outlives the
   // launcher.
   WorkerCgroups* cgroups = nullptr;
@@ -53,8 +56,8 @@ class RealLauncher : public Launcher {
   // Whether `pid` is a process that was started here and is not reaped yet.
   [[nodiscard]] bool owns(pid_t pid) const { return living_->contains(pid); }
   // Whether memory.events of the cgroup that `pid` was launched in counts a process that the kernel
-  // killed for want of memory (L9): itself or a descendant. Known from on_exit() on, for the last
-  // 64 of which it is so.
+  // killed for want of memory (L9), itself or a descendant, so shortly before its exit that it
+  // explains it (OomKillCount). Known from on_exit() on, for the last 64 of which it is so.
   [[nodiscard]] bool counted_oom_kill(pid_t pid) const;
 
  private:

@@ -175,8 +175,9 @@ struct Environment {
   // judge from within the call. Empty: nobody looks.
   std::function<void()> standing_met{};
   // Whether the count of the cgroup in which that process was launched says that the kernel killed
-  // something in it for want of memory (L9): itself or a descendant, so that it is asked whatever
-  // the process ended with. Quick; core strand, from its exit on. Empty: nothing is known.
+  // something in it for want of memory shortly before the exit (L9): itself or a descendant, so
+  // that it is asked whatever the process ended with. Quick; core strand, from its exit on. Empty:
+  // nothing is known.
   std::function<bool(pid_t pid)> oom_counted{};
 };
 

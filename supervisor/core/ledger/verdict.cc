@@ -14,11 +14,36 @@ std::optional<ExitStatus> own_exit(const SentSignals& sent, const std::optional<
   return exit;
 }
 
+namespace {
+
+// A program that says what is wrong and ends by itself did not end for a helper that was killed.
+bool explained_otherwise(const DeathEvidence& evidence) {
+  const auto* signalled = evidence.exit ? std::get_if<Signalled>(&*evidence.exit) : nullptr;
+  if (signalled != nullptr && signalled->signal == SIGKILL) return false;
+  if (!evidence.said || evidence.reason.empty()) return false;
+  switch (*evidence.said) {
+    case FailureClass::kPermanent:
+    case FailureClass::kResource:
+    case FailureClass::kCrash:
+    case FailureClass::kLaunch:
+      return true;
+    case FailureClass::kOom:
+    case FailureClass::kCrashLoop:
+    case FailureClass::kStalled:
+    case FailureClass::kTimeout:
+    case FailureClass::kUnclassified:
+      break;
+  }
+  return false;
+}
+
+}  // namespace
+
 LoadFailure judge(const DeathEvidence& evidence) {
   LoadFailure failure;
   failure.reason = evidence.reason;
   failure.status = own_exit(evidence.sent, evidence.exit);
-  if (evidence.oom_proven) {
+  if (evidence.oom_proven && !explained_otherwise(evidence)) {
     failure.failure_class = FailureClass::kOom;
     return failure;
   }

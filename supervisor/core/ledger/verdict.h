@@ -38,9 +38,10 @@ struct DeathEvidence {
 };
 
 // The failure that goes to the ledger. Proven lack of memory comes before what was said, and that
-// before the exit. `crash` needs a line: a death by a signal alone is unclassified with its signal;
-// `oom` needs its proof (L21, L9). Of a process that we ended for what was said, the exit tells
-// only more of a crash.
+// before the exit; but what a line or the worker says of the cause is it where the kernel killed
+// not the process itself but another one of it. `crash` needs a line: a death by a signal alone is
+// unclassified with its signal; `oom` needs its proof (L21, L9). Of a process that we ended for
+// what was said, the exit tells only more of a crash.
 LoadFailure judge(const DeathEvidence& evidence);
 
 }  // namespace berth::core

@@ -5,13 +5,16 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -100,6 +103,49 @@ TEST_P(PlainDirectoryTest, L9_ACountedKillIsTheProof) {
   end(child);
   EXPECT_EQ(core::to_string(*recorder_.exit), "SIGKILL");
   EXPECT_TRUE(launcher_.counted_oom_kill(child->pid()));
+}
+
+// A file's reads, one event each time that it is closed.
+class Reads {
+ public:
+  explicit Reads(const std::string& file)
+      : events_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
+        watch_(::inotify_add_watch(events_.get(), file.c_str(), IN_CLOSE_NOWRITE)) {}
+  // Those since the last call.
+  int count() {
+    int count = 0;
+    alignas(inotify_event) std::array<char, 4096> buffer{};
+    for (ssize_t got = 0; (got = ::read(events_.get(), buffer.data(), buffer.size())) > 0;) {
+      for (ssize_t at = 0; at < got; at += static_cast<ssize_t>(sizeof(inotify_event))) ++count;
+    }
+    return count;
+  }
+  [[nodiscard]] bool watches() const { return watch_ >= 0; }
+
+ private:
+  UniqueFd events_;
+  int watch_;
+};
+
+// As when berth-template was killed on the first day of a worker that lives for many.
+TEST_P(PlainDirectoryTest, L9_AnOldCountedKillIsNoProof) {
+  RealLauncher launcher(io_, {.exec_wait = kGenerous,
+                              .use_clone3 = GetParam(),
+                              .oom_sample = std::chrono::milliseconds(1),
+                              .cgroups = cgroups_.get()});
+  LaunchSpec spec = shell("read line; kill -ABRT $$");
+  spec.cgroup = kInstance;
+  const auto child = launcher.launch(std::move(spec), recorder_);
+  ASSERT_TRUE(child) << child.error().message;
+  const std::string events = directory(kInstance) + "/memory.events";
+  append(events, "oom 1\noom_kill 1\n");
+  Reads reads(events);
+  ASSERT_TRUE(reads.watches());
+  int seen = 0;
+  constexpr int kEnough = 4;
+  ASSERT_TRUE(run_until(io_, [&] { return (seen += reads.count()) >= kEnough; }));
+  end(*child);
+  EXPECT_FALSE(launcher.counted_oom_kill((*child)->pid()));
 }
 
 TEST_P(PlainDirectoryTest, L9_ASigkillAloneIsNone) {

@@ -47,6 +47,16 @@ TEST_F(OomTest, L9_APlainExitWhileLoadingIsOomWhereTheCgroupCountedOne) {
   EXPECT_FALSE(record().log_tail.empty());
 }
 
+TEST_F(OomTest, L21_ALineOfTheLogKeepsItsClassBesideACount) {
+  sim::WorkerScript exits;
+  exits.fate = sim::Fate::kExitsLoading;
+  exits.exit = core::Exited{1};
+  exits.last_words = "error loading model: unknown model architecture: 'zebra'\n";
+  script(exits);
+  run_until_answered(*request(demo_));
+  EXPECT_EQ(record().failure_class, core::FailureClass::kPermanent);
+}
+
 TEST_F(OomTest, L9_SoIsOneBySigkillAndNobodyReadsTheKernelsLog) {
   exits_loading(core::Signalled{SIGKILL, false});
   run_until_answered(*request(demo_));

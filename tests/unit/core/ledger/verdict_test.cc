@@ -56,6 +56,24 @@ TEST(Verdict, L9_L21_OomNeedsItsProof) {
   EXPECT_EQ(judge(evidence).failure_class, FailureClass::kOom);
 }
 
+TEST(Verdict, L21_ALineKeepsItsClassWhereTheKernelKilledAnotherProcessOfIt) {
+  DeathEvidence evidence;
+  evidence.oom_proven = true;
+  evidence.reason = "a line";
+  for (const ExitStatus& exit : {ExitStatus(Exited{1}), ExitStatus(Signalled{SIGABRT})}) {
+    evidence.exit = exit;
+    for (const auto said : {FailureClass::kPermanent, FailureClass::kResource, FailureClass::kCrash,
+                            FailureClass::kLaunch}) {
+      evidence.said = said;
+      EXPECT_EQ(judge(evidence).failure_class, said);
+    }
+    for (const auto said : {FailureClass::kCrashLoop, FailureClass::kUnclassified}) {
+      evidence.said = said;
+      EXPECT_EQ(judge(evidence).failure_class, FailureClass::kOom);
+    }
+  }
+}
+
 TEST(Verdict, L21_WhatWasSaidDecidesOtherwise) {
   DeathEvidence evidence;
   evidence.sent = kKill;
