@@ -300,6 +300,7 @@ class Daemon {
                                           }});
     programs_.emplace(ProgramWatch::Parts{.clock = clock_,
                                           .run_alone = run_alone_,
+                                          .run_blocking = run_blocking_,
                                           .on_readable = readable_on(io_),
                                           .environment = own_environment(),
                                           .catalog = [this] { return catalog_->snapshot(); },

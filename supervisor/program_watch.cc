@@ -1,5 +1,7 @@
 #include "supervisor/program_watch.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "supervisor/catalog/config.h"
@@ -8,18 +10,8 @@
 namespace berth {
 namespace {
 
-struct Command {
-  std::string model;
-  catalog::ModelSettings settings;
-};
-
-std::vector<Command> commands_of(const catalog::Catalog& catalog) {
-  std::vector<Command> commands;
-  for (const auto& model : catalog.models()) {
-    if (model->settings.kind != catalog::Kind::kCommand) continue;
-    commands.push_back({model->name, model->settings});
-  }
-  return commands;
+bool is_command(const catalog::Model& model) {
+  return model.settings.kind == catalog::Kind::kCommand;
 }
 
 // Without inotify the sweep finds what changes.
@@ -34,123 +26,209 @@ std::optional<catalog::DirectoryWatch> watch_beside(const std::vector<std::strin
 
 }  // namespace
 
+struct ProgramWatch::LaunchWait {
+  catalog::ModelSettings settings;
+  SteadyTime began{};
+  std::function<void()> done;  // empty: nobody waits any more
+  Timer deadline;
+
+  void end() {
+    deadline.reset();
+    if (const auto tell = std::exchange(done, nullptr)) tell();
+  }
+};
+
+ProgramWatch::ProgramWatch(Parts parts)
+    : parts_(std::move(parts)),
+      environment_(std::make_shared<const std::vector<std::string>>(std::move(parts_.environment))),
+      looks_(parts_.clock, parts_.run_alone, {.patience = kStartWait}),
+      launch_looks_(parts_.clock, parts_.run_alone, {.patience = kLaunchWait}) {}
+
 void ProgramWatch::start(std::function<void()> done) {
   started_ = true;
   first_done_ = std::move(done);
-  start_deadline_ = parts_.clock.sleep_for(kStartWait, [this] {
-    if (auto first = std::exchange(first_done_, nullptr)) first();
-  });
   look();
+  const bool nothing = looks_.idle();
+  start_deadline_ =
+      parts_.clock.sleep_for(nothing ? Duration::zero() : kStartWait, [this] { end_start(); });
+}
+
+void ProgramWatch::end_start() {
+  start_deadline_.reset();
+  if (auto first = std::exchange(first_done_, nullptr)) first();
 }
 
 void ProgramWatch::look() {
   if (!started_) return;
-  quiet_.reset();
-  if (looking_) {
-    again_ = true;
+  sweep_ = parts_.clock.sleep_for(kSweepPeriod, [this] { look(); });
+  const std::shared_ptr<const catalog::Catalog> catalog = parts_.catalog();
+  for (auto at = programs_.begin(); at != programs_.end();) {
+    const auto model = catalog->find(at->first);
+    const bool gone = !model || !is_command(**model);
+    if (gone) drop(at->second);
+    at = gone ? programs_.erase(at) : std::next(at);
+  }
+  for (const auto& model : catalog->models()) {
+    if (is_command(*model)) look_at(*model);
+  }
+}
+
+void ProgramWatch::look_at(const catalog::Model& model) {
+  Program& program = programs_[model.name];
+  program.quiet.reset();
+  if (looks_.busy(model.name)) {
+    program.again = true;
     return;
   }
-  looking_ = true;
-  looked_ = parts_.clock.now();
-  parts_.run_alone([self = Self(self_), commands = commands_of(*parts_.catalog()),
-                    environment = environment_, &clock = parts_.clock] {
-    auto seen = std::make_shared<Seen>();
-    std::vector<std::string> watched;
-    for (const Command& command : commands) {
-      const ProgramLook found = look_at_program(command.settings, *environment);
-      watched.insert(watched.end(), found.watched.begin(), found.watched.end());
-    }
-    // The watch comes first, so that what changes during the look is seen.
-    seen->watch = watch_beside(watched);
-    seen->looked = clock.now();
-    for (const Command& command : commands) {
-      seen->programs[command.model] = look_at_program(command.settings, *environment).files;
-    }
-    clock.post([self, seen] {
-      if (const auto there = self.lock()) (*there)->take(std::move(*seen));
-    });
-  });
+  program.again = false;
+  program.began = parts_.clock.now();
+  looks_.begin(model.name,
+               [this, name = model.name, settings = model.settings, environment = environment_,
+                watches = may_watch(program), &clock = parts_.clock] {
+                 const auto seen = std::make_shared<Seen>();
+                 // The watch comes first, so that what changes during the look is seen.
+                 if (watches) {
+                   seen->watch = watch_beside(look_at_program(settings, *environment).watched);
+                 }
+                 seen->looked = clock.now();
+                 seen->files = look_at_program(settings, *environment).files;
+                 return [this, name, seen] { take(name, *seen); };
+               });
 }
 
-void ProgramWatch::look_for_launch(const catalog::Model& model, std::function<void()> done) {
-  if (launch_looks_ >= kMostLaunchLooks) return parts_.clock.post(std::move(done));
-  ++launch_looks_;
-  struct Wait {
-    std::function<void()> done;
-    Timer deadline;
-    void end() {
-      deadline.reset();
-      if (const auto tell = std::exchange(done, nullptr)) tell();
-    }
-  };
-  const auto wait = std::make_shared<Wait>();
-  wait->done = std::move(done);
-  wait->deadline = parts_.clock.sleep_for(kLaunchWait, [weak = std::weak_ptr<Wait>(wait)] {
-    if (const auto late = weak.lock()) late->end();
-  });
-  parts_.run_alone([self = Self(self_), wait, name = model.name, settings = model.settings,
-                    environment = environment_, &clock = parts_.clock] {
-    const SteadyTime looked = clock.now();
-    auto files = look_at_program(settings, *environment).files;
-    clock.post([self, wait, name, files = std::move(files), looked] {
-      const auto there = self.lock();
-      if (!there) return;
-      --(*there)->launch_looks_;
-      (*there)->keep(name, files, looked);
-      wait->end();
-    });
-  });
+bool ProgramWatch::may_watch(const Program& program) const {
+  if (program.watch) return true;
+  const auto watched = std::ranges::count_if(
+      programs_, [](const auto& one) { return one.second.watch.has_value(); });
+  return static_cast<std::size_t>(watched) < kMostWatches;
 }
 
-void ProgramWatch::take(Seen seen) {
-  looking_ = false;
-  bool changed = false;
-  for (auto& [model, files] : seen.programs) {
-    changed = keep(model, std::move(files), seen.looked) || changed;
+void ProgramWatch::take(const std::string& model, Seen& seen) {
+  const auto at = programs_.find(model);
+  if (at != programs_.end()) {
+    const bool changed = keep(model, seen);
+    drop(at->second);
+    at->second.watch = std::move(seen.watch);
+    wait_for_changes(model);
+    if (changed && parts_.on_changed) parts_.on_changed();
   }
-  std::erase_if(known_, [&seen](const auto& one) {
-    return !seen.programs.contains(one.first) && one.second.looked <= seen.looked;
-  });
-  readable_.reset();  // before the descriptor that it waits on goes
-  watch_ = std::move(seen.watch);
-  wait_for_changes();
-  sweep_ = parts_.clock.sleep_for(kSweepPeriod, [this] { look(); });
-  if (changed && parts_.on_changed) parts_.on_changed();
-  start_deadline_.reset();
-  if (auto first = std::exchange(first_done_, nullptr)) first();
-  if (std::exchange(again_, false)) look();
+  if (looks_.idle()) end_start();
+  const auto now = programs_.find(model);
+  if (now == programs_.end() || !now->second.again) return;
+  if (const auto found = parts_.catalog()->find(model)) look_at(**found);
 }
 
-void ProgramWatch::wait_for_changes() {
-  if (!watch_) return;
-  readable_.reset();  // one wait at a time: a descriptor can be lent only once
-  readable_ = parts_.on_readable(watch_->fd(), [this] {
-    if (watch_->drain()) {
-      quiet_ = parts_.clock.sleep_for(kQuietTime, [this] { look(); });
-    }
-    wait_for_changes();
-  });
+// The kernel takes some 20 ms to end an inotify instance.
+void ProgramWatch::drop(Program& program) {
+  program.readable.reset();  // before the descriptor that it waits on goes
+  if (!program.watch) return;
+  const auto old =
+      std::make_shared<std::optional<catalog::DirectoryWatch>>(std::move(program.watch));
+  program.watch.reset();
+  parts_.run_blocking([old] { old->reset(); });
+}
+
+void ProgramWatch::wait_for_changes(const std::string& model) {
+  Program& program = programs_.at(model);
+  program.readable.reset();  // one wait at a time: a descriptor can be lent only once
+  if (!program.watch) return;
+  program.readable =
+      parts_.on_readable(program.watch->fd(), [this, model] { on_report(std::string(model)); });
+}
+
+void ProgramWatch::on_report(const std::string& model) {
+  const auto at = programs_.find(model);
+  if (at == programs_.end() || !at->second.watch) return;
+  Program& program = at->second;
+  if (program.watch->drain() && !program.quiet.armed()) {
+    SteadyTime when = parts_.clock.now() + kQuietTime;
+    if (program.began) when = std::max(when, *program.began + kLeastPause);
+    program.quiet = parts_.clock.sleep_until(when, [this, model] {
+      if (const auto found = parts_.catalog()->find(model)) look_at(**found);
+    });
+  }
+  wait_for_changes(model);
 }
 
 void ProgramWatch::standing_met() {
-  if (looking_ || !started_) return;
-  if (looked_ && parts_.clock.now() - *looked_ < kLeastPause) return;
-  look();
+  if (!started_) return;
+  const SteadyTime latest = parts_.clock.now() - kLeastPause;
+  if (asked_ && *asked_ > latest) return;
+  asked_ = parts_.clock.now();
+  const std::shared_ptr<const catalog::Catalog> catalog = parts_.catalog();
+  for (const auto& model : catalog->models()) {
+    if (!is_command(*model) || looks_.busy(model->name)) continue;
+    const auto at = programs_.find(model->name);
+    if (at != programs_.end() && at->second.began && *at->second.began > latest) continue;
+    look_at(*model);
+  }
 }
 
-bool ProgramWatch::keep(const std::string& model, std::vector<core::ProgramFile> files,
-                        SteadyTime looked) {
-  Known& known = known_[model];
-  if (looked < known.looked) return false;
-  known.looked = looked;
-  if (known.files == files) return false;
-  known.files = std::move(files);
+void ProgramWatch::look_for_launch(const catalog::Model& model, std::function<void()> done) {
+  const SteadyTime began = parts_.clock.now();
+  if (launch_looks_.late(model.name)) {
+    launch_late(model.name, began);
+    return parts_.clock.post(std::move(done));
+  }
+  const auto wait = std::make_shared<LaunchWait>();
+  wait->settings = model.settings;
+  wait->began = began;
+  wait->done = std::move(done);
+  wait->deadline = parts_.clock.sleep_for(
+      kLaunchWait, [this, name = model.name, weak = std::weak_ptr<LaunchWait>(wait)] {
+        const auto late = weak.lock();
+        if (!late || !late->done) return;
+        launch_late(name, late->began);
+        late->end();
+      });
+  if (!launch_looks_.busy(model.name)) return begin_launch_look(model.name, model.settings, wait);
+  // A launch whose place another takes was interrupted: nobody asks what it is about.
+  const auto before = std::exchange(next_launches_[model.name], wait);
+  if (before) parts_.clock.post([before] { before->end(); });
+}
+
+void ProgramWatch::begin_launch_look(const std::string& model,
+                                     const catalog::ModelSettings& settings,
+                                     const std::shared_ptr<LaunchWait>& wait) {
+  launch_looks_.begin(
+      model, [this, model, settings, wait, environment = environment_, &clock = parts_.clock] {
+        const auto seen = std::make_shared<Seen>();
+        seen->looked = clock.now();
+        seen->files = look_at_program(settings, *environment).files;
+        return [this, wait, model, seen] { launch_seen(wait, model, *seen); };
+      });
+}
+
+void ProgramWatch::launch_seen(const std::shared_ptr<LaunchWait>& wait, const std::string& model,
+                               Seen& seen) {
+  const bool late = !wait->done;
+  const bool changed = keep(model, seen);
+  wait->end();
+  if (late && changed && parts_.on_changed) parts_.on_changed();
+  if (launch_looks_.busy(model)) return;  // what was told began the next
+  const auto next = next_launches_.extract(model);
+  if (next.empty()) return;
+  if (next.mapped()->done) begin_launch_look(model, next.mapped()->settings, next.mapped());
+}
+
+void ProgramWatch::launch_late(const std::string& model, SteadyTime began) {
+  const auto at = programs_.find(model);
+  if (at != programs_.end() && at->second.looked < began) at->second.files.reset();
+}
+
+bool ProgramWatch::keep(const std::string& model, Seen& seen) {
+  Program& known = programs_[model];
+  if (seen.looked < known.looked) return false;
+  known.looked = seen.looked;
+  if (known.files == seen.files) return false;
+  known.files = std::move(seen.files);
   return true;
 }
 
 const std::vector<core::ProgramFile>* ProgramWatch::files_of(const std::string& model) const {
-  const auto known = known_.find(model);
-  return known == known_.end() ? nullptr : &known->second.files;
+  const auto known = programs_.find(model);
+  if (known == programs_.end() || !known->second.files) return nullptr;
+  return &*known->second.files;
 }
 
 }  // namespace berth
