@@ -116,10 +116,19 @@ void LaunchPreparer::prepare_command_model(
   });
 }
 
+bool LaunchPreparer::gave_up(const CommandWork& work) const {
+  const auto newest = logs_.find(work.model->name);
+  if (newest != logs_.end() && newest->second.instance == work.header.instance) return false;
+  work.done(fail(Reason::kLoadFailed, "a newer launch of the model took its place"));
+  return true;
+}
+
 void LaunchPreparer::find_command(const std::shared_ptr<CommandWork>& work) {
+  if (gave_up(*work)) return;
   if (!work->launch) return work->done(fail(work->launch.error()));
   programs_.read(work->launch->place, [this, work](Result<std::string> program) {
     if (!program) return work->done(fail(std::move(program).error()));
+    if (gave_up(*work)) return;
     work->program = *std::move(program);
     open_command_log(work);
   });
@@ -133,6 +142,7 @@ void LaunchPreparer::open_command_log(const std::shared_ptr<CommandWork>& work) 
 }
 
 void LaunchPreparer::finish_command(const std::shared_ptr<CommandWork>& work) {
+  if (gave_up(*work)) return;
   CommandLaunch launch = *std::move(work->launch);
   const catalog::Model& model = *work->model;
   const std::string& instance = work->header.instance;

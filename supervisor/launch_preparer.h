@@ -63,6 +63,9 @@ class LaunchPreparer {
   struct CommandWork;
   void prepare_command_model(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
                              std::function<void(Result<residency::PreparedLaunch>)> done);
+  // A launch that was interrupted may be overtaken by the model's next one, whose port, log and key
+  // it must not touch. Whether that is so; then it has been ended.
+  [[nodiscard]] bool gave_up(const CommandWork& work) const;
   void find_command(const std::shared_ptr<CommandWork>& work);
   void open_command_log(const std::shared_ptr<CommandWork>& work);
   void finish_command(const std::shared_ptr<CommandWork>& work);

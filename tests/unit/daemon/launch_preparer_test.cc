@@ -159,6 +159,38 @@ TEST_F(LaunchPreparerTest, L27_APortIsKeptUntilTheModelRunsAgain) {
   }
 }
 
+TEST_F(LaunchPreparerTest, L24_L27_AnInterruptedLaunchLeavesTheRunOfItsSuccessorAlone) {
+  // Of a launch that is overtaken after that many steps, by one of another program.
+  for (const int steps : {0, 1, 2}) {
+    const auto older = sim::make_model("m");
+    older->settings.kind = catalog::Kind::kCommand;
+    older->settings.command = {"/bin/older", "{port}"};
+    std::optional<Result<residency::PreparedLaunch>> answer;
+    const Uuid first = world_.ids.next();
+    const Uuid second = world_.ids.next();
+    preparer_.prepare(older, first, [&answer](Result<residency::PreparedLaunch> got) {
+      answer = std::move(got);
+    });
+    for (int step = 0; step < steps; ++step) pool_and_settle();
+    hung_ = "/bin/older";
+    const auto newer = sim::make_model("m");
+    newer->settings.kind = catalog::Kind::kCommand;
+    newer->settings.command = {"/bin/newer", "{port}"};
+    std::optional<Result<residency::PreparedLaunch>> successor;
+    preparer_.prepare(newer, second, [&successor](Result<residency::PreparedLaunch> got) {
+      successor = std::move(got);
+    });
+    for (int step = 0; step < 4; ++step) pool_and_settle();
+    hung_.clear();
+    for (int step = 0; step < 4; ++step) pool_and_settle();
+    ASSERT_TRUE(successor && *successor);
+    EXPECT_TRUE(commands_.find(second.to_string())) << "after " << steps << " steps";
+    EXPECT_FALSE(commands_.find(first.to_string()));
+    ASSERT_TRUE(answer);
+    EXPECT_FALSE(*answer);
+  }
+}
+
 TEST_F(LaunchPreparerTest, L7_L25_AProgramThatCannotBeReadHoldsUpNoOtherModel) {
   hung_ = "/bin/hung";
   prepare_command("hung");
