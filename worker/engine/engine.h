@@ -18,6 +18,7 @@
 namespace berth::worker {
 
 using SequenceId = std::int32_t;
+struct LoadFailure;
 
 // Bytes that a load took from one memory domain: "host", or a device's name.
 struct MemoryUse {
@@ -188,6 +189,11 @@ class Engine {
   // Asked again and again within decode(); returns whether to give up. Also a sign of progress.
   // Must be cheap. Replaces the one before; between batches.
   virtual void set_abort_check(std::function<bool()> check) = 0;
+
+  // Does `work` as a part of the load, from which it differs in nothing when it fails: what the
+  // runtime logs meanwhile has a class, as an allocation of which it logs what was refused (L15).
+  // An engine without a log has only the error itself. Errors: that of `work`, with its class.
+  virtual tl::expected<void, LoadFailure> do_within_load(const std::function<Status()>& work);
 };
 
 // --- loading

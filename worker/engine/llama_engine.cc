@@ -7,7 +7,10 @@
 #include <utility>
 
 #include "common/cores.h"
+#include "worker/engine/llama_devices.h"
 #include "worker/engine/llama_load.h"
+#include "worker/engine/llama_log.h"
+#include "worker/engine/load_log.h"
 
 namespace berth::worker {
 namespace {
@@ -191,6 +194,15 @@ Result<SampledToken> LlamaEngine::sample(Sampler& sampler, std::size_t index) {
     }
   }
   return static_cast<LlamaSampler&>(sampler).choose({logits, facts_.vocabulary}, candidates_);
+}
+
+tl::expected<void, LoadFailure> LlamaEngine::do_within_load(const std::function<Status()>& work) {
+  LoadLog log(&is_device);
+  const LogObservation observation(log);
+  if (const auto done = work(); !done) {
+    return tl::unexpected(failure_within_load(log, done.error().message));
+  }
+  return {};
 }
 
 DraftStep LlamaEngine::draft(SequenceId sequence, std::span<const TokenId> tokens,

@@ -66,6 +66,7 @@ class LlamaEngine final : public Engine {
                       std::vector<std::vector<float>>& out, std::string& error) override;
   void set_threads(std::uint32_t threads) override;
   void set_abort_check(std::function<bool()> check) override { abort_check_ = std::move(check); }
+  tl::expected<void, LoadFailure> do_within_load(const std::function<Status()>& work) override;
 
  private:
   [[nodiscard]] std::uint32_t window_for(const EngineSettings& settings) const;

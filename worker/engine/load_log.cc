@@ -189,6 +189,12 @@ std::vector<MemoryUse> LoadLog::memory() const {
   return uses;
 }
 
+LoadFailure failure_within_load(LoadLog& log, std::string_view problem) {
+  // Behind what libllama said, so that it has the last word where no line has a class.
+  log.add_line(problem, true);
+  return log.failure("", problem);
+}
+
 void add_memory(std::vector<MemoryUse>& sum, const std::vector<MemoryUse>& more) {
   for (const auto& use : more) {
     auto same = std::find_if(sum.begin(), sum.end(),

@@ -54,6 +54,10 @@ class LoadLog {
   std::string last_general_error_;
 };
 
+// Why a part of a load failed: the line of a known class that `log` saw meanwhile, or `problem`,
+// with its own class where it has one.
+LoadFailure failure_within_load(LoadLog& log, std::string_view problem);
+
 // Adds what another load took.
 void add_memory(std::vector<MemoryUse>& sum, const std::vector<MemoryUse>& more);
 

@@ -210,9 +210,12 @@ void Host::context_thread() {
   on_progress(LoadProgress{"warmup"});
   const auto loaded = steady_now();
   const auto proof = options_.prove_micro_batch ? Proof::kMicroBatch : Proof::kOneToken;
-  if (auto proven = prove(*engine_, proof, [this] { return cancel_load_.load(); }); !proven) {
-    load_failed(LoadFailure{"unclassified", proven.error().message, cancel_load_.load()});
-    return;
+  const auto proven = engine_->do_within_load(
+      [&] { return prove(*engine_, proof, [this] { return cancel_load_.load(); }); });
+  if (!proven) {
+    auto failure = proven.error();
+    failure.cancelled = cancel_load_.load();
+    return load_failed(failure);
   }
   announce_ready(whole_microseconds(loaded - begin), whole_microseconds(steady_now() - loaded));
   runner_.run(*engine_);

@@ -99,6 +99,29 @@ TEST(LoadLog, LinesThatAreNoErrorsAreNoCause) {
   EXPECT_EQ(log.failure("", "nothing").failure_class, "unclassified");
 }
 
+TEST(LoadLog, L6_L15_AProofThatFailsForWantOfMemoryIsResource) {
+  const std::string line =
+      "ggml_gallocr_reserve_n_impl: failed to allocate CUDA0 buffer of size 1048576";
+  auto log = log_with_devices();
+  log.add_line(line, true);
+  log.add_line("llama_decode: failed to decode, ret = -2", true);
+  const auto failure = failure_within_load(log, "the model could not compute one token: -2");
+  EXPECT_EQ(failure.failure_class, "resource");
+  EXPECT_EQ(failure.reason, line);
+}
+
+TEST(LoadLog, L6_L15_AProofsOwnErrorCountsWhereNoLineHasAClass) {
+  auto log = log_with_devices();
+  log.add_line("llama_decode: failed to decode, ret = -3", true);
+  const auto failure = failure_within_load(log, "the model could not compute one token: -3");
+  EXPECT_EQ(failure.failure_class, "unclassified");
+  EXPECT_EQ(failure.reason, "the model could not compute one token: -3");
+  auto silent = log_with_devices();
+  EXPECT_EQ(
+      failure_within_load(silent, "could not compute 512 tokens: std::bad_alloc").failure_class,
+      "resource");
+}
+
 TEST(LoadLog, L16_ReasonsAreOneShortLine) {
   const auto failure = failure_of({"x: out of memory \x1b[31m" + std::string(1000, 'y')});
   EXPECT_LE(failure.reason.size(), 300U);
