@@ -21,6 +21,7 @@
 #include "common/wall_time.h"
 #include "supervisor/store/event_fields.h"
 #include "supervisor/store/failure_rows.h"
+#include "supervisor/store/memory_copy.h"
 #include "supervisor/store/migrations.h"
 
 namespace berth::store {
@@ -52,8 +53,9 @@ bool is_damage(int code) {
 }
 
 // The disk takes nothing; that may pass. SQLite calls most of it an I/O error, as where a quota or
-// a limit of files' sizes is reached.
-bool is_full(int code) {
+// a limit of files' sizes is reached, and a log that cannot be made a file that cannot be opened.
+bool is_full(int code, int system_error) {
+  if (code == SQLITE_CANTOPEN) return system_error == ENOSPC || system_error == EDQUOT;
   return code == SQLITE_FULL || code == SQLITE_IOERR;
 }
 
@@ -205,34 +207,36 @@ void end_open_loads(SQLite::Database& connection) {
 struct Attempt {
   std::optional<SQLite::Database> connection;
   std::string damage;  // not empty: the file must be moved aside
-  std::string full;    // not empty: the file cannot be made at present
+  std::string full;    // not empty: the disk does not take what opening it writes
 };
 
-constexpr const char* kInMemory = ":memory:";
+// Throws.
+Status prepare(SQLite::Database& connection, const std::string& path) {
+  connection.exec("PRAGMA journal_mode = WAL");
+  connection.exec("PRAGMA synchronous = NORMAL");
+  connection.exec("PRAGMA journal_size_limit = 4194304");
+  connection.exec("PRAGMA trusted_schema = OFF");
+  return migrate(connection, path);
+}
 
 Result<Attempt> attempt_open(const std::string& path) {
   Attempt attempt;
-  const bool unused = path != kInMemory && is_unused(path);
-  if (path != kInMemory) {
-    if (auto made = make_private_file(path); !made) {
-      if (!unused || (errno != ENOSPC && errno != EDQUOT)) return fail(std::move(made).error());
-      attempt.full = made.error().message;
-      return attempt;
-    }
+  if (auto made = make_private_file(path); !made) {
+    if (errno != ENOSPC && errno != EDQUOT) return fail(std::move(made).error());
+    attempt.full = made.error().message;
+    return attempt;
   }
+  std::optional<SQLite::Database> connection;
   try {
-    SQLite::Database connection(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyMs);
-    connection.exec("PRAGMA journal_mode = WAL");
-    connection.exec("PRAGMA synchronous = NORMAL");
-    connection.exec("PRAGMA journal_size_limit = 4194304");
-    connection.exec("PRAGMA trusted_schema = OFF");
-    if (auto migrated = migrate(connection); !migrated) return fail(std::move(migrated).error());
-    attempt.connection.emplace(std::move(connection));
+    connection.emplace(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyMs);
+    if (auto ready = prepare(*connection, path); !ready) return fail(std::move(ready).error());
+    attempt.connection = std::move(connection);
   } catch (const SQLite::Exception& exception) {
-    if (unused && is_full(exception.getErrorCode())) {
-      attempt.full = to_error(path, exception).message;
-    } else if (is_damage(exception.getErrorCode())) {
+    const int system_error = connection ? ::sqlite3_system_errno(connection->getHandle()) : 0;
+    if (is_damage(exception.getErrorCode())) {
       attempt.damage = exception.what();
+    } else if (is_full(exception.getErrorCode(), system_error)) {
+      attempt.full = to_error(path, exception).message;
     } else {
       return fail(to_error(path, exception));
     }
@@ -240,16 +244,35 @@ Result<Attempt> attempt_open(const std::string& path) {
   return attempt;
 }
 
+// What the file holds, or nothing where it was never made, with the newest schema. Where the file
+// cannot be read either, it was no full disk.
+Result<Attempt> attempt_in_memory(const std::string& path) {
+  Attempt attempt;
+  try {
+    SQLite::Database connection =
+        is_unused(path)
+            ? SQLite::Database(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyMs)
+            : copy_in_memory(path);
+    if (auto ready = prepare(connection, path); !ready) return fail(std::move(ready).error());
+    attempt.connection.emplace(std::move(connection));
+  } catch (const SQLite::Exception& exception) {
+    if (!is_damage(exception.getErrorCode())) return fail(to_error(path, exception));
+    attempt.damage = exception.what();
+  }
+  return attempt;
+}
+
 }  // namespace
 
-Result<Database::Opened> Database::open(const std::string& path, WallTime now) {
+Result<Database::Opened> Database::open(const std::string& path, WallTime now, IfFull if_full) {
   Opened opened;
   // A second round only after a damaged file was moved away.
   for (int round = 0; round < 2; ++round) {
     auto attempt = attempt_open(path);
-    if (attempt && !attempt->full.empty()) {
-      opened.without_file = attempt->full;
-      attempt = attempt_open(kInMemory);
+    opened.without_file = attempt ? attempt->full : std::string();
+    if (!opened.without_file.empty()) {
+      if (if_full == IfFull::kFail) return fail(Reason::kStoreUnavailable, opened.without_file);
+      attempt = attempt_in_memory(path);
     }
     if (!attempt) return fail(std::move(attempt).error());
     if (attempt->connection) {

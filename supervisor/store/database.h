@@ -23,8 +23,8 @@ class Database {
  public:
   struct Opened {
     std::unique_ptr<Database> database;
-    // Not empty: the disk takes no file at present, why. Nothing was kept in it so far, and
-    // `database` is an empty one in memory.
+    // Not empty: the disk takes nothing at present, why. `database` is one in memory, with what is
+    // in the file, if there is one.
     std::string without_file;
     std::string moved_aside;  // empty, or where the damaged file is now
     std::string damage;       // and what was wrong with it
@@ -32,10 +32,13 @@ class Database {
 
   // Opens or makes the file (mode 0600) and brings its schema up to date. A damaged file is moved
   // aside as PATH.corrupt-TIME (three of them are kept) and a new one begun. A file that was not
-  // closed well is checked first, which reads all of it. A full disk is no error: neither where the
-  // file is there, nor where it is still to be made (Opened::without_file). Errors: also kConflict,
-  // from a newer berth.
-  static Result<Opened> open(const std::string& path, WallTime now);
+  // closed well is checked first, which reads all of it. Where the disk is full, so that the file
+  // cannot be made, or opened, or its schema be changed, kInMemory serves without it
+  // (Opened::without_file) and kFail is kStoreUnavailable. Errors: also kConflict, from a newer
+  // berth.
+  enum class IfFull : std::uint8_t { kInMemory, kFail };
+  static Result<Opened> open(const std::string& path, WallTime now,
+                             IfFull if_full = IfFull::kInMemory);
 
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

@@ -79,7 +79,7 @@ int newest_schema() {
   return static_cast<int>(kSteps.size());
 }
 
-Status migrate(SQLite::Database& database) {
+Status migrate(SQLite::Database& database, const std::string& path) {
   SQLite::Transaction transaction(database);
   database.exec(
       "CREATE TABLE IF NOT EXISTS schema_migrations ("
@@ -88,9 +88,8 @@ Status migrate(SQLite::Database& database) {
       database.execAndGet("SELECT coalesce(max(version), 0) FROM schema_migrations").getInt();
   if (present > newest_schema()) {
     return fail(Reason::kConflict,
-                "The database " + database.getFilename() + " has schema " +
-                    std::to_string(present) + ", but this berth knows only schemas up to " +
-                    std::to_string(newest_schema()) +
+                "The database " + path + " has schema " + std::to_string(present) +
+                    ", but this berth knows only schemas up to " + std::to_string(newest_schema()) +
                     ". Use the newer berth that made it, or another server.state_dir.");
   }
   for (int step = present; step < newest_schema(); ++step) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "common/result.h"
 
 namespace SQLite {
@@ -12,7 +14,8 @@ namespace berth::store {
 int newest_schema();
 
 // Brings the schema up to date, one numbered step after the other, all or nothing. Throws
-// SQLite::Exception. Errors: kConflict where the file comes from a newer berth; it stays untouched.
-Status migrate(SQLite::Database& database);
+// SQLite::Exception. Errors: kConflict where the file, which is called `path`, comes from a newer
+// berth; it stays untouched.
+Status migrate(SQLite::Database& database, const std::string& path);
 
 }  // namespace berth::store

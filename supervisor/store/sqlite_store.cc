@@ -55,10 +55,7 @@ class RealStore::Worker {
         database_(std::move(opened.database)),
         without_file_(std::move(opened.without_file)) {
     // Before the thread, which may have better news.
-    if (!opened.moved_aside.empty()) {
-      tell("The database was damaged (" + opened.damage + "); it is now " + opened.moved_aside +
-           ", and a new one was begun.");
-    }
+    tell_of_damage(opened);
     if (!without_file_.empty()) {
       const std::lock_guard lock(mutex_);
       lost(0, without_file_);
@@ -122,6 +119,12 @@ class RealStore::Worker {
   }
 
  private:
+  void tell_of_damage(const Database::Opened& opened) {
+    if (opened.moved_aside.empty()) return;
+    tell("The database was damaged (" + opened.damage + "); it is now " + opened.moved_aside +
+         ", and a new one was begun.");
+  }
+
   // Gives up the oldest write that may be. With the mutex.
   bool make_place() {
     const auto oldest = std::ranges::find_if(
@@ -286,14 +289,12 @@ class RealStore::Worker {
     return {};
   }
 
-  // Makes the file that the disk did not take at the start.
+  // Opens, or makes, the file of which the disk did not let us have more than a copy at the start.
   Status make_file() {
     if (without_file_.empty()) return {};
-    auto opened = Database::open(options_.path, clock_.wall_now());
+    auto opened = Database::open(options_.path, clock_.wall_now(), Database::IfFull::kFail);
     if (!opened) return fail(std::move(opened).error());
-    if (!opened->without_file.empty()) {
-      return fail(Reason::kStoreUnavailable, std::move(opened->without_file));
-    }
+    tell_of_damage(*opened);
     const std::lock_guard lock(mutex_);  // interrupt() comes from another thread
     database_ = std::move(opened->database);
     without_file_.clear();

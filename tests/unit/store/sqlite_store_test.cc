@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -31,16 +32,16 @@ using testing::numbered_event;
 using testing::run_until;
 using testing::TempDir;
 
-// As on a full disk: this process can write no file. Until its end.
+// As on a full disk: this process can write no file beyond so many bytes. Until its end.
 class FullDisk {
  public:
-  FullDisk() {
+  explicit FullDisk(rlim_t bytes = 1) {
     struct sigaction ignore {};
     ignore.sa_handler = SIG_IGN;
     EXPECT_EQ(::sigaction(SIGXFSZ, &ignore, &action_), 0);
     EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &limit_), 0);
     rlimit none = limit_;
-    none.rlim_cur = 1;
+    none.rlim_cur = bytes;
     EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
   }
   FullDisk(const FullDisk&) = delete;
@@ -292,6 +293,76 @@ TEST_F(StoreTest, L18_FirstStartOnAFullDiskServesAndKeepsLater) {
   store_.reset();
   open();
   EXPECT_EQ(failures().size(), 1U);
+}
+
+// Nor does a start with a file that is there already: what it holds is known, and what happens is
+// kept in it later.
+class FullDiskStartTest : public StoreTest {
+ protected:
+  FullDiskStartTest() {
+    options_.retry_after = std::chrono::milliseconds(1);
+    open();
+    store_->put_failure(testing::full_failure(1, "m"));
+    store_->put_event(numbered_event(41, at_ms(1).time_since_epoch().count()));
+    EXPECT_EQ(failures().size(), 1U);
+  }
+  // As a kill leaves it: the files as they are in use.
+  void kill() {
+    const std::string used = std::exchange(options_.path, dir_.file("killed.db"));
+    std::filesystem::copy_file(used, options_.path);
+    std::filesystem::copy_file(used + "-wal", options_.path + "-wal");
+    store_.reset();
+  }
+  void starts(rlim_t bytes) {
+    {
+      const FullDisk full(bytes);
+      open();
+      ASSERT_TRUE(store_);
+      EXPECT_EQ(store_->last_sequence(), 41U);
+      EXPECT_EQ(failures().size(), 1U);
+      ASSERT_TRUE(run_until(io_, [this] { return !problems_.empty(); }));
+      EXPECT_THAT(problems_.front(), HasSubstr("What happens is not kept at present"));
+      store_->put_failure(testing::full_failure(2, "other"));
+      EXPECT_EQ(failures().size(), 1U);
+    }
+    ASSERT_TRUE(run_until(io_, [this] { return problems_.back().find("again") < 100; }));
+    EXPECT_EQ(failures().size(), 2U);
+    store_.reset();
+    open();
+    EXPECT_EQ(failures().size(), 2U);
+    EXPECT_EQ(store_->last_sequence(), 41U);
+  }
+};
+
+TEST_F(FullDiskStartTest, L18_AfterAGoodEnd) {
+  store_.reset();
+  starts(1);
+}
+
+TEST_F(FullDiskStartTest, L18_WithANameThatIsNoUri) {
+  store_.reset();
+  const std::string used = std::exchange(options_.path, dir_.file("a?b#c%41.db"));
+  std::filesystem::rename(used, options_.path);
+  starts(1);
+}
+
+TEST_F(FullDiskStartTest, L18_AfterAKillWithALog) {
+  kill();
+  starts(1);
+}
+
+TEST_F(FullDiskStartTest, L18_WithASchemaThatTheDiskHasNoRoomToChange) {
+  {
+    SQLite::Database old(options_.path, SQLite::OPEN_READWRITE);
+    old.exec("ALTER TABLE loads DROP COLUMN provenance");
+    old.exec("DELETE FROM schema_migrations WHERE version > 2");
+  }
+  kill();
+  // The log's index has room, but the log is longer already.
+  constexpr rlim_t kIndex = 32'768;
+  ASSERT_GT(std::filesystem::file_size(options_.path + "-wal"), kIndex);
+  starts(kIndex);
+  EXPECT_TRUE(loads("m").empty()) << "with the column that was missing";
 }
 
 TEST_F(StoreTest, WhatTheDiskDoesNotTakeWaits) {
