@@ -119,10 +119,17 @@ std::uint64_t place_behind(const std::optional<Mark>& mark, std::uint64_t size,
   return std::min(size, offset - mark->removed + mark->length);
 }
 
+// Whether the file system may know how to take out a part of a file. Asked with a range that none
+// can take out, as it is no whole block: nothing is changed.
+bool may_collapse(int fd) {
+  return ::fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 1, 1) != 0 && errno == EINVAL;
+}
+
 // Takes [0, `from`) out of the file at once. The mark stands over the begin of what is kept, which
-// is the rest of a line. False where the file system cannot do it; then nothing is changed, but for
-// bytes that are cut off next.
-bool collapse(int fd, const std::optional<Mark>& old_mark, std::uint64_t least_from) {
+// is the rest of a line. False where that cannot be done; then nothing is changed. Errors: that
+// line is lost, as it could not be written back.
+Result<bool> collapse(int fd, const std::optional<Mark>& old_mark, std::uint64_t least_from) {
+  if (!may_collapse(fd)) return false;
   struct stat info {};
   if (::fstat(fd, &info) != 0 || info.st_blksize <= 0) return false;
   const auto block = static_cast<std::uint64_t>(info.st_blksize);
@@ -130,32 +137,55 @@ bool collapse(int fd, const std::optional<Mark>& old_mark, std::uint64_t least_f
   if (from + kMarkLongest >= static_cast<std::uint64_t>(info.st_size)) return false;
   const auto length = length_to_line_end(fd, from, kMarkLongest);
   if (!length) return false;
+  const auto line = read_log(fd, from, *length);
+  if (!line || line->size() != *length) return false;
   std::string mark = mark_text(offset_behind(old_mark, from + *length));
   mark.resize(*length - 1, ' ');
   mark += '\n';
-  return write_at(fd, mark, from) &&
-         ::fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, static_cast<off_t>(from)) == 0;
+  if (write_at(fd, mark, from) &&
+      ::fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, static_cast<off_t>(from)) == 0) {
+    return true;
+  }
+  if (auto restored = write_at(fd, *line, from); !restored) {
+    return fail(std::move(restored).error());
+  }
+  return false;
 }
 
-// Copies what is kept to the begin and cuts the rest.
-Status copy_and_cut(int fd, const std::optional<Mark>& old_mark, std::uint64_t least_from) {
-  const std::uint64_t from = least_from + length_to_line_end(fd, least_from, 0).value_or(0);
-  const std::string mark = mark_text(offset_behind(old_mark, from)) + "\n";
-  if (auto wrote = write_at(fd, mark, 0); !wrote) return wrote;
-  std::uint64_t copied = from;
-  // The child goes on writing: copy until nothing new came, but not for ever.
+// Copies [from, the end) to `to`, and on while the child writes, but not for ever. Gives the end of
+// what was copied.
+Result<std::uint64_t> copy_all(int fd, std::uint64_t from, std::uint64_t to) {
   constexpr int kMostRounds = 8;
+  std::uint64_t copied = from;
   for (int round = 0; round < kMostRounds; ++round) {
-    const Result<std::uint64_t> end = copy_forward(fd, copied, mark.size() + (copied - from));
-    if (!end) return fail(end.error());
+    const Result<std::uint64_t> end = copy_forward(fd, copied, to + (copied - from));
+    if (!end) return end;
     if (*end == copied) break;
     copied = *end;
   }
-  const std::uint64_t size = mark.size() + (copied - from);
-  if (::ftruncate(fd, static_cast<off_t>(size)) != 0) {
-    return fail(Reason::kInternal, errno_text(errno));
+  return copied;
+}
+
+// Copies what is kept to the begin and cuts the rest. Where that fails, the first line of the file
+// is as it was: it claims no cut that was none.
+Status copy_and_cut(int fd, const std::optional<Mark>& old_mark, std::uint64_t least_from) {
+  const std::uint64_t from = least_from + length_to_line_end(fd, least_from, 0).value_or(0);
+  std::string mark = mark_text(offset_behind(old_mark, from));
+  // Never shorter than the old one, which has to stay whole until the copy is made.
+  if (old_mark && mark.size() + 1 < old_mark->length) mark.resize(old_mark->length - 1, ' ');
+  mark += '\n';
+  const auto begin = read_log(fd, 0, mark.size());
+  if (!begin) return fail(begin.error());
+  const Result<std::uint64_t> end = copy_all(fd, from, mark.size());
+  if (!end) return fail(end.error());
+  const std::uint64_t size = mark.size() + (*end - from);
+  Status cut = write_at(fd, mark, 0);
+  if (cut && ::ftruncate(fd, static_cast<off_t>(size)) != 0) {
+    cut = fail(Reason::kInternal, errno_text(errno));
   }
-  return {};
+  // As good as it goes: the error is told in any case.
+  if (!cut) static_cast<void>(write_at(fd, *begin, 0));
+  return cut;
 }
 
 Result<LogCut> trim_opened(const UniqueFd& file, const std::string& name, std::uint64_t limit_bytes,
@@ -180,11 +210,10 @@ Result<LogCut> trim_opened(const UniqueFd& file, const std::string& name, std::u
   if (result.size_before <= limit) return result;
   const std::optional<Mark> mark = read_mark(file.get());
   const std::uint64_t from = result.size_before - keep_bytes;
-  if (!collapse(file.get(), mark, from)) {
-    if (auto cut = copy_and_cut(file.get(), mark, from); !cut) {
-      return fail(Reason::kInternal, name + " cannot be cut: " + cut.error().message + ".");
-    }
-  }
+  Result<bool> taken_out = collapse(file.get(), mark, from);
+  Status cut = taken_out ? Status{} : Status(fail(std::move(taken_out).error()));
+  if (taken_out && !*taken_out) cut = copy_and_cut(file.get(), mark, from);
+  if (!cut) return fail(Reason::kInternal, name + " cannot be cut: " + cut.error().message + ".");
   result.cut = true;
   return result;
 }
@@ -193,6 +222,12 @@ Result<LogCut> trim_opened(const UniqueFd& file, const std::string& name, std::u
 
 Result<LogCut> trim_live(const std::string& path, std::uint64_t limit_bytes,
                          std::uint64_t keep_bytes) {
+  // Whether it can be written to matters only where it has to be.
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+      static_cast<std::uint64_t>(info.st_size) <= limit_bytes) {
+    return LogCut{false, static_cast<std::uint64_t>(info.st_size)};
+  }
   const UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   return trim_opened(file, path, limit_bytes, keep_bytes);
 }
@@ -207,6 +242,11 @@ Result<LogCut> trim_live(int fd, std::uint64_t limit_bytes, std::uint64_t keep_b
 std::uint64_t log_offset(int fd, std::uint64_t place) {
   const std::shared_lock uncut(cut_mutex());
   return offset_behind(read_mark(fd), place);
+}
+
+std::uint64_t log_end(int fd) {
+  const std::shared_lock uncut(cut_mutex());
+  return offset_behind(read_mark(fd), size_of(fd));
 }
 
 std::uint64_t log_place(int fd, std::uint64_t offset) {

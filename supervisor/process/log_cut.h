@@ -24,8 +24,8 @@ struct LogCut {
 // Cuts the file to at most its last `keep_bytes`, at a line, when it is over `limit_bytes`. Where
 // the file system can take out a part of a file (ext4, xfs, f2fs), nothing that the child writes
 // meanwhile is lost; elsewhere what it writes between the last copy and the cut, microseconds, may
-// be. Blocks on the file system, and keeps readers of this program out meanwhile. Any thread.
-// Errors: kNotFound, kInternal with path and cause.
+// be. A failure leaves no mark of a cut. Blocks on the file system, and keeps readers of this
+// program out meanwhile. Any thread. Errors: kNotFound, kInternal with path and cause.
 Result<LogCut> trim_live(const std::string& path, std::uint64_t limit_bytes = kLongestLiveLog,
                          std::uint64_t keep_bytes = kKeptOfLiveLog);
 
@@ -33,8 +33,12 @@ Result<LogCut> trim_live(const std::string& path, std::uint64_t limit_bytes = kL
 Result<LogCut> trim_live(int fd, std::uint64_t limit_bytes = kLongestLiveLog,
                          std::uint64_t keep_bytes = kKeptOfLiveLog);
 
-// Offset of the byte that is at `place` in the file that `fd` reads.
+// Offset of the byte that is at `place` in the file that `fd` reads. A place that was taken before
+// this call may be another byte's by now: ask for the end by log_end().
 std::uint64_t log_offset(int fd, std::uint64_t place);
+
+// Offset of the end of the log: of the next byte that is written.
+std::uint64_t log_end(int fd);
 
 // Where the byte with that offset is in the file that `fd` reads: behind the first line where it
 // was cut off; at the end where there is no such byte yet; and at the begin where the file is

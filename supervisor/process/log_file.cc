@@ -154,12 +154,10 @@ Result<OpenedLog> open_log(const LogPolicy& policy, std::string_view model,
   if (auto wrote = write_all(log.output.get(), header_line(header)); !wrote) {
     return fail(Reason::kInternal, log.path + " cannot be written: " + wrote.error().message + ".");
   }
-  const off_t end = ::lseek(log.output.get(), 0, SEEK_END);
-  if (end < 0) return fail(Reason::kInternal, log.path + ": " + errno_text(errno) + ".");
   // The descriptor of the child does not read.
   const Result<UniqueFd> input = open_log_input(log.path);
   if (!input) return fail(input.error());
-  log.start = log_offset(input->get(), static_cast<std::uint64_t>(end));
+  log.start = log_end(input->get());
   return log;
 }
 

@@ -13,22 +13,29 @@
 namespace berth::process {
 namespace {
 
-// Offset at which the last `lines` lines begin. Reads backwards, at most 64 MiB.
-Result<std::uint64_t> begin_of_last_lines(int fd, std::uint64_t size, std::uint32_t lines) {
+// Offset at which the last `lines` lines begin. Reads backwards, at most 64 MiB. By offsets, not by
+// places in the file: those stay what they are when the file is cut meanwhile.
+Result<std::uint64_t> begin_of_last_lines(int fd, std::uint32_t lines) {
   constexpr std::uint64_t kBlock = 64UL * 1024UL;
   constexpr std::uint64_t kFarthest = std::uint64_t{64} << 20U;
+  const auto whole = read_log_part(fd, 0, 0);
+  if (!whole) return fail(whole.error());
+  const std::uint64_t size = whole->end;
   if (lines == 0) return size;
-  const std::uint64_t stop = size > kFarthest ? size - kFarthest : 0;
+  const std::uint64_t stop = std::max(whole->offset, size > kFarthest ? size - kFarthest : 0);
   std::uint64_t found = 0;
   for (std::uint64_t end = size; end > stop;) {
     const std::uint64_t begin = end - std::min(kBlock, end - stop);
-    const auto bytes = read_log(fd, begin, end - begin);
-    if (!bytes) return fail(bytes.error());
-    for (std::size_t i = bytes->size(); i > 0; --i) {
-      // The LF at the very end closes the last line; it begins none.
-      if ((*bytes)[i - 1] != '\n' || begin + i == size) continue;
-      if (++found == lines) return begin + i;
+    const auto part = read_log_part(fd, begin, end - begin);
+    if (!part) return fail(part.error());
+    // Not `begin` where that was cut off meanwhile: then nothing is before it any more.
+    const std::uint64_t from = part->offset;
+    for (std::size_t i = part->bytes.size(); i > 0; --i) {
+      // What is written meanwhile counts no more; the LF at the very end closes the last line.
+      if (part->bytes[i - 1] != '\n' || from + i > end || from + i == size) continue;
+      if (++found == lines) return from + i;
     }
+    if (from != begin) return std::min(from, size);
     end = begin;
   }
   return stop;
@@ -47,11 +54,9 @@ Result<LogFollower> LogFollower::open(const std::string& path, std::optional<std
     return fail(std::move(opened).error());
   }
   if (lines) {
-    const auto size = log_size(follower.file_.get());
-    if (!size) return fail(size.error());
-    const auto begin = begin_of_last_lines(follower.file_.get(), *size, *lines);
+    const auto begin = begin_of_last_lines(follower.file_.get(), *lines);
     if (!begin) return fail(begin.error());
-    follower.offset_ = log_offset(follower.file_.get(), *begin);
+    follower.offset_ = *begin;
   }
   return follower;
 }

@@ -33,7 +33,7 @@ LogJudge::Step LogJudge::look(const Clock& clock) {
 LogJudge::Step LogJudge::finish(const Clock& clock) {
   Step step;
   if (open()) {
-    if (!last_) last_ = log_offset(file_.get(), log_size(file_.get()).value_or(0));
+    if (!last_) last_ = log_end(file_.get());
     const std::uint64_t left = *last_ > offset_ ? *last_ - offset_ : 0;
     if (left > 0) last_ = std::min(*last_, read_on(std::min(left, kStepBytes), clock, step));
     step.more = offset_ < *last_;

@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/falloc.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -31,13 +35,33 @@ std::string numbered_lines(int from, int to) {
   return text;
 }
 
-class LogCutTest : public ::testing::Test {
+bool is_tmpfs(const std::string& path) {
+  struct statfs info {};
+  return ::statfs(path.c_str(), &info) == 0 && info.f_type == TMPFS_MAGIC;
+}
+
+// A disk, where most file systems can take out a part of a file, and a tmpfs, which cannot.
+class LogCutTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (GetParam() != "/tmp" && !is_tmpfs(GetParam())) GTEST_SKIP() << "no tmpfs there";
+  }
+  TempDir dir_{std::filesystem::exists(GetParam()) ? GetParam() : "/tmp"};
+  std::string path_ = dir_.file("log");
+};
+
+INSTANTIATE_TEST_SUITE_P(FileSystems, LogCutTest, ::testing::Values("/tmp", "/dev/shm"),
+                         [](const auto& test) {
+                           return std::string(test.param == "/tmp" ? "Disk" : "Tmpfs");
+                         });
+
+class LogFloodTest : public ::testing::Test {
  protected:
   TempDir dir_;
   std::string path_ = dir_.file("log");
 };
 
-TEST_F(LogCutTest, L10_ALiveFileIsCutToItsLastPartAtALine) {
+TEST_P(LogCutTest, L10_ALiveFileIsCutToItsLastPartAtALine) {
   const std::string text = numbered_lines(0, 10'000);
   append(path_, text);
   const auto cut = trim_live(path_, 70'000, 30'000);
@@ -53,7 +77,7 @@ TEST_F(LogCutTest, L10_ALiveFileIsCutToItsLastPartAtALine) {
   EXPECT_GE(kept.size(), 25'000U) << "less than a block is given away";
 }
 
-TEST_F(LogCutTest, ASmallFileStays) {
+TEST_P(LogCutTest, ASmallFileStays) {
   append(path_, numbered_lines(0, 100));
   const std::string before = slurp(path_);
   const auto cut = trim_live(path_, 20'000, 5000);
@@ -62,7 +86,7 @@ TEST_F(LogCutTest, ASmallFileStays) {
   EXPECT_EQ(slurp(path_), before);
 }
 
-TEST_F(LogCutTest, MissingFilesLinksAndPipesAreErrors) {
+TEST_P(LogCutTest, MissingFilesLinksAndPipesAreErrors) {
   EXPECT_EQ(trim_live(path_).error().reason, Reason::kNotFound);
   append(dir_.file("target"), std::string(100, 'x'));
   std::filesystem::create_symlink(dir_.file("target"), path_);
@@ -71,7 +95,7 @@ TEST_F(LogCutTest, MissingFilesLinksAndPipesAreErrors) {
   EXPECT_FALSE(trim_live(dir_.file("pipe"), 1, 1));
 }
 
-TEST_F(LogCutTest, TheWriterGoesOnAtTheNewEnd) {
+TEST_P(LogCutTest, TheWriterGoesOnAtTheNewEnd) {
   const UniqueFd writer(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   const std::string text = numbered_lines(0, 10'000);
   ASSERT_EQ(::write(writer.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
@@ -81,7 +105,7 @@ TEST_F(LogCutTest, TheWriterGoesOnAtTheNewEnd) {
   EXPECT_EQ(slurp(path_).find('\0'), std::string::npos);
 }
 
-TEST_F(LogCutTest, ReadersFindTheirPlaceAgain) {
+TEST_P(LogCutTest, ReadersFindTheirPlaceAgain) {
   const std::string text = numbered_lines(0, 10'000);
   append(path_, text);
   const UniqueFd reader(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
@@ -100,7 +124,7 @@ TEST_F(LogCutTest, ReadersFindTheirPlaceAgain) {
   EXPECT_EQ(log_place(reader.get(), place), 0U);
 }
 
-TEST_F(LogCutTest, L10_AnOffsetStaysOverManyCuts) {
+TEST_P(LogCutTest, L10_AnOffsetStaysOverManyCuts) {
   std::string all;
   for (int i = 0; i < 10; ++i) {
     const std::string text = numbered_lines(10'000 * i, 10'000 * (i + 1));
@@ -117,7 +141,7 @@ TEST_F(LogCutTest, L10_AnOffsetStaysOverManyCuts) {
 }
 
 // The file has grown past the reader's place again: only the mark says that it was cut.
-TEST_F(LogCutTest, L10_AReaderBehindTheCutGoesOnWhatEverTheSize) {
+TEST_P(LogCutTest, L10_AReaderBehindTheCutGoesOnWhatEverTheSize) {
   const std::string text = numbered_lines(0, 10'000);
   append(path_, text);
   const UniqueFd reader(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
@@ -140,7 +164,7 @@ TEST_F(LogCutTest, L10_AReaderBehindTheCutGoesOnWhatEverTheSize) {
   EXPECT_EQ(text.substr(part->offset, 9), after.substr(after.find('\n') + 1, 9));
 }
 
-TEST_F(LogCutTest, L10_ALineWithoutAnEndIsCutToo) {
+TEST_P(LogCutTest, L10_ALineWithoutAnEndIsCutToo) {
   append(path_, std::string(300'000, 'x'));
   ASSERT_TRUE(trim_live(path_, 200'000, 90'000)->cut);
   append(path_, "\nend\n");
@@ -150,9 +174,62 @@ TEST_F(LogCutTest, L10_ALineWithoutAnEndIsCutToo) {
   EXPECT_EQ(log_place(reader.get(), 300'001), after.find("end\n"));
 }
 
+// As a disk that is full or broken: nothing at or behind `bytes` can be written.
+class NothingWritableBehind {
+ public:
+  explicit NothingWritableBehind(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  }
+  NothingWritableBehind(const NothingWritableBehind&) = delete;
+  NothingWritableBehind& operator=(const NothingWritableBehind&) = delete;
+  ~NothingWritableBehind() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  sighandler_t handler_;
+};
+
+TEST_P(LogCutTest, L10_ACutThatFailsClaimsNothing) {
+  append(path_, numbered_lines(0, 10'000));
+  ASSERT_TRUE(trim_live(path_, 70'000, 30'000)->cut);
+  append(path_, numbered_lines(10'000, 20'000));
+  const std::string before = slurp(path_);
+  const std::string mark = before.substr(0, before.find('\n') + 1);
+  const UniqueFd reader(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  const std::uint64_t end = log_end(reader.get());
+  {
+    const NothingWritableBehind limit(10'000);
+    EXPECT_FALSE(trim_live(path_, 70'000, 30'000));
+  }
+  const std::string after = slurp(path_);
+  EXPECT_EQ(after.size(), before.size());
+  EXPECT_THAT(after, StartsWith(mark)) << "as it was";
+  EXPECT_EQ(log_end(reader.get()), end);
+  EXPECT_THAT(after, EndsWith(before.substr(before.size() - 30'000)));
+  const auto part = read_log_part(reader.get(), end - 11, 11);
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->bytes, "line 19999\n");
+
+  ASSERT_TRUE(trim_live(path_, 70'000, 30'000)->cut) << "the next time";
+  EXPECT_EQ(log_end(reader.get()), end);
+}
+
+TEST_P(LogCutTest, ASmallFileNeedsNotBeWritable) {
+  append(path_, numbered_lines(0, 100));
+  ASSERT_EQ(::chmod(path_.c_str(), S_IRUSR), 0);
+  if (::access(path_.c_str(), W_OK) == 0) GTEST_SKIP() << "root may write everywhere";
+  EXPECT_TRUE(trim_live(path_));
+  EXPECT_EQ(trim_live(path_, 1, 1).error().reason, Reason::kInternal);
+}
+
 // Where the file system can take out a part of a file, no byte of a writer that never pauses is
 // lost; where it cannot (a tmpfs), whole writes may be.
-TEST_F(LogCutTest, L10_NoLineIsLostWhereAPartCanBeTakenOut) {
+TEST_F(LogFloodTest, L10_NoLineIsLostWhereAPartCanBeTakenOut) {
   const UniqueFd probe(::open(dir_.file("probe").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_EQ(::ftruncate(probe.get(), 1 << 20), 0);
   if (::fallocate(probe.get(), FALLOC_FL_COLLAPSE_RANGE, 0, 1 << 16) != 0) {
@@ -191,7 +268,7 @@ TEST_F(LogCutTest, L10_NoLineIsLostWhereAPartCanBeTakenOut) {
 }
 
 // A writer that never pauses: the file is cut all the same, and what is left is whole lines.
-TEST_F(LogCutTest, AFloodIsCut) {
+TEST_F(LogFloodTest, AFloodIsCut) {
   std::atomic<bool> stop{false};
   std::atomic<std::uint64_t> written{0};
   std::thread writer([&] {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -186,6 +187,31 @@ TEST_F(LogFollowerTest, NothingIsLostOrRepeatedUnderRotation) {
   std::string expected;
   for (int i = 0; i < kLines; ++i) expected += "line " + std::to_string(i) + "\n";
   EXPECT_EQ(text, expected);
+}
+
+TEST_F(LogFollowerTest, L10_TheLastLineIsFoundWhileTheFileIsCut) {
+  append(path_, "line 0\n");
+  std::atomic<int> cuts{0};
+  std::thread writer([&] {
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += "line " + std::to_string(i) + "\n";
+    constexpr int kCuts = 100;
+    while (cuts < kCuts) {
+      append(path_, text);
+      const auto cut = trim_live(path_, 100'000, 30'000);
+      if (!cut || cut->cut) ++cuts;
+    }
+  });
+  int before = 0;
+  int nothing = 0;
+  do {
+    before = cuts;
+    LogFollower follower = open(1, false);
+    const auto text = follower.read();
+    if (!text || text->empty()) ++nothing;
+  } while (before < 100);
+  writer.join();
+  EXPECT_EQ(nothing, 0);
 }
 
 }  // namespace

@@ -13,8 +13,9 @@ namespace berth::testing {
 // A directory of the test's own, with a short name, removed at the end.
 class TempDir {
  public:
-  TempDir() {
-    std::string name = "/tmp/berth-XXXXXX";
+  // Below `parent`, which says on what file system it is.
+  explicit TempDir(const std::string& parent = "/tmp") {
+    std::string name = parent + "/berth-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "mkdtemp failed";
     path_ = name;
   }
