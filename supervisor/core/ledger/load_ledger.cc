@@ -84,6 +84,7 @@ std::optional<LoadLedger::Lifted> LoadLedger::loaded(const std::string& model, c
   if (!entry || entry->current != instance) return std::nullopt;
   entry->loading = false;
   entry->decided = true;
+  entry->quick_lifts = 0;
   take_back(*entry);
   // It fits, whatever was thought.
   entry->bounds.clear();
@@ -94,6 +95,7 @@ std::optional<LoadLedger::Lifted> LoadLedger::retry(const std::string& model, st
                                                     WallTime when) {
   Entry* entry = find(model);
   if (!entry) return std::nullopt;
+  entry->quick_lifts = 0;
   take_back(*entry);
   return lift(*entry, {when, LiftCause::kHand, std::nullopt, std::move(who)});
 }
@@ -106,7 +108,11 @@ std::optional<LoadLedger::Lifted> LoadLedger::judge(const std::string& model, co
   if (!entry->standing) return std::nullopt;
   std::optional<MovedField> moved = moved_field(entry->standing->provenance, now);
   if (!moved) return std::nullopt;
-  if (moved->field == ProvenanceField::kProgram && wrote_itself(*entry, now)) return std::nullopt;
+  if (moved->field == ProvenanceField::kProgram) {
+    if (wrote_itself(*entry, now, when)) return std::nullopt;
+  } else {
+    entry->quick_lifts = 0;
+  }
   return lift(*entry, {when, LiftCause::kProvenance, std::move(moved), {}});
 }
 
@@ -168,14 +174,26 @@ std::vector<LoadLedger::Lifted> LoadLedger::on_start(std::vector<FailureRecord> 
   return lifted;
 }
 
-bool LoadLedger::wrote_itself(Entry& entry, const Provenance& now) {
+bool LoadLedger::wrote_itself(Entry& entry, const Provenance& now, WallTime when) {
   const FailureRecord& record = *entry.standing;
+  const bool quick = when - record.ended < kQuickTime;
+  if (!only_arguments_moved(record.provenance, now)) {
+    entry.quick_lifts = 0;
+    return false;
+  }
+  if (entry.left && entry.left == now.program) return true;
   const auto written = arguments_written(record.provenance, now, record.started, record.ended);
-  if (!written) return false;
-  const bool known = std::ranges::all_of(
-      *written, [&entry](const std::string& path) { return entry.written.contains(path); });
-  if (!known) note_written(entry, now);
-  return known;
+  bool own = written && std::ranges::all_of(*written, [&entry](const std::string& path) {
+               return entry.written.contains(path);
+             });
+  if (!own) note_written(entry, now);
+  own = own || (quick && entry.quick_lifts >= kMostQuickLifts);
+  if (own) {
+    entry.left = now.program;
+  } else {
+    entry.quick_lifts = quick ? entry.quick_lifts + 1 : 0;
+  }
+  return own;
 }
 
 void LoadLedger::note_written(Entry& entry, const Provenance& now) {
@@ -213,6 +231,7 @@ std::optional<LoadLedger::Lifted> LoadLedger::lift(Entry& entry, Lift lift) {
   if (!entry.standing) return std::nullopt;
   Lifted lifted{entry.standing->id, entry.standing->model, std::move(lift)};
   entry.standing.reset();
+  entry.left.reset();
   return lifted;
 }
 

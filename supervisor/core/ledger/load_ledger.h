@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,6 +28,9 @@ namespace berth::core {
 class LoadLedger {
  public:
   static constexpr std::size_t kMostModels = 4096;
+  // Longer than it takes to see what no file system reports: see ProgramWatch::kSweepPeriod.
+  static constexpr Duration kQuickTime = std::chrono::seconds(45);
+  static constexpr int kMostQuickLifts = 3;  // one who edits fast needs some
 
   struct Lifted {
     Uuid id;  // of the record
@@ -77,7 +81,10 @@ class LoadLedger {
   // The catalogue, the config or a program changed (L23). A file of an argument that was written
   // while the load ran lifts its failure once: it may have been mended meanwhile. When the next
   // load shows the same it is what the program itself writes, like a log, and lifts nothing; after
-  // a restart that is so from the start.
+  // a restart that is so from the start. Where the file system's clock is another one the times of
+  // files tell nothing: then kMostQuickLifts failures in a row whose argument files moved within
+  // kQuickTime of their end decide that those are the program's own, too, until a load succeeds,
+  // something else lifts, or somebody retries. What moves later than that lifts all the same.
   std::optional<Lifted> judge(const std::string& model, const Provenance& now, WallTime when);
   // Memory became free, or plans changed (L21).
   std::optional<Lifted> judge_memory(const std::string& model, std::span<const DomainNow> domains,
@@ -102,13 +109,16 @@ class LoadLedger {
     Provenance bounds_for;                 // the lower bounds are about this
     std::map<std::string, std::uint64_t, std::less<>> bounds;  // bytes by domain
     std::set<std::string> written;  // files of arguments that change while it loads
+    int quick_lifts = 0;            // in a row, by files of arguments alone
+    // What the load of the standing failure itself left of its program; absent: nothing of its own.
+    std::optional<std::vector<ProgramFile>> left;
   };
 
   static constexpr std::size_t kMostWritten = 64;
 
   Entry* find(std::string_view model);
   // Whether the standing failure's program differs only by what its own load wrote.
-  static bool wrote_itself(Entry& entry, const Provenance& now);
+  static bool wrote_itself(Entry& entry, const Provenance& now, WallTime when);
   static void note_written(Entry& entry, const Provenance& now);
   Entry& entry_of(const std::string& model);
   void make_room();

@@ -36,7 +36,7 @@ constexpr std::array kRows = {
     Row{"window", "the served window"},
     Row{"kv_types", "the type of the KV cache"},
     Row{"devices", "the devices or their drivers"},
-    Row{"launch", "the launch arguments"},
+    Row{"launch", "the launch arguments or settings"},
     Row{"program", "the program"},
 };
 static_assert(kRows.size() == kProvenanceFields);
@@ -343,6 +343,15 @@ std::string devices_words(const std::vector<DeviceIdentity>& devices) {
   return text;
 }
 
+bool devices_differ(const std::optional<std::vector<DeviceIdentity>>& old,
+                    const std::optional<std::vector<DeviceIdentity>>& now) {
+  if (!old || !now) return false;
+  return !std::ranges::equal(*old, *now, [](const DeviceIdentity& was, const DeviceIdentity& is) {
+    const bool known = !was.driver.empty() && !is.driver.empty();
+    return was.id == is.id && (!known || was.driver == is.driver);
+  });
+}
+
 template <typename T>
 bool differs(const std::optional<T>& old, const std::optional<T>& now) {
   return old && now && *old != *now;
@@ -373,7 +382,8 @@ std::optional<ProvenanceField> provenance_field_from_name(std::string_view name)
 
 std::uint64_t launch_hash(const std::vector<std::string>& argv,
                           const std::vector<std::string>& environment,
-                          std::string_view chat_template) {
+                          std::string_view chat_template,
+                          const std::vector<std::string>& settings) {
   std::vector<std::string> sorted = environment;
   std::ranges::sort(sorted);
   XXH3_state_t state;
@@ -381,6 +391,7 @@ std::uint64_t launch_hash(const std::vector<std::string>& argv,
   update(state, argv);
   update(state, sorted);
   update(state, chat_template);
+  if (!settings.empty()) update(state, settings);
   return XXH3_64bits_digest(&state);
 }
 
@@ -419,7 +430,7 @@ std::optional<MovedField> moved_field(const Provenance& old, const Provenance& n
     const auto say = [](const KvTypes& types) { return types.keys + "/" + types.values; };
     return moved(ProvenanceField::kKvTypes, say(*old.kv_types), say(*now.kv_types));
   }
-  if (differs(old.devices, now.devices)) {
+  if (devices_differ(old.devices, now.devices)) {
     return moved(ProvenanceField::kDevices, devices_words(*old.devices),
                  devices_words(*now.devices));
   }
@@ -428,14 +439,15 @@ std::optional<MovedField> moved_field(const Provenance& old, const Provenance& n
   return std::nullopt;
 }
 
+bool only_arguments_moved(const Provenance& old, const Provenance& now) {
+  return differs(old.program, now.program) && !old.program->empty() && !now.program->empty() &&
+         old.program->front() == now.program->front();
+}
+
 std::optional<std::vector<std::string>> arguments_written(const Provenance& old,
                                                           const Provenance& now, WallTime from,
                                                           WallTime to) {
-  if (!differs(old.program, now.program)) return std::nullopt;
-  if (old.program->empty() || now.program->empty() ||
-      old.program->front() != now.program->front()) {
-    return std::nullopt;
-  }
+  if (!only_arguments_moved(old, now)) return std::nullopt;
   // Both ends are whole milliseconds, the last of which may have gone on.
   const auto first = std::chrono::nanoseconds(from.time_since_epoch()).count();
   const auto last =

@@ -86,10 +86,12 @@ std::optional<ProvenanceField> provenance_field_from_name(std::string_view name)
 // The arguments of a launch, *before* anything that differs from run to run is filled in: `{port}`,
 // `{socket}` and `{api_key}` stand as they are, and the caller leaves run directories out. The
 // environment counts as a set: its order means nothing. The hash is XXH3 and can be kept; what was
-// hashed (there may be keys among it) cannot be read from it.
+// hashed (there may be keys among it) cannot be read from it. `settings`: whatever else decides how
+// the load goes, each with its name, in a fixed order.
 std::uint64_t launch_hash(const std::vector<std::string>& argv,
                           const std::vector<std::string>& environment,
-                          std::string_view chat_template);
+                          std::string_view chat_template,
+                          const std::vector<std::string>& settings = {});
 
 // One text for all that is known of it, to be compared and kept: as long as nothing moves it is the
 // same, in every run of the same version. 16 hexadecimal digits.
@@ -107,8 +109,12 @@ struct MovedField {
 // "the served window moved: 4096 -> 8192"
 std::string to_string(const MovedField& moved);
 
-// The first field that is known on both sides and is another one, `program` last; absent: none.
+// The first field that is known on both sides and is another one, `program` last; absent: none. A
+// driver that could not be told, on either side, is not known.
 std::optional<MovedField> moved_field(const Provenance& old, const Provenance& now);
+
+// Whether the two programs differ, but only by files of arguments.
+bool only_arguments_moved(const Provenance& old, const Provenance& now);
 
 // Whether all that differs between the programs of the two are files of arguments that were written
 // in that time: as by the program itself, which may keep a log or a lock where an argument says.

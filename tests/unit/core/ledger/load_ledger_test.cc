@@ -318,6 +318,47 @@ TEST(LoadLedger, L22_WhatAProgramWritesItselfLiftsItsFailureOnce) {
   EXPECT_TRUE(ledger.judge("m", with_program(21), ledger_time(30))) << "somebody else";
 }
 
+// The server of its network file system has another clock.
+TEST(LoadLedger, L22_WhatAProgramWritesUnderAnotherClockLiftsItsFailureAFewTimes) {
+  LoadLedger ledger;
+  std::uint64_t number = 1;
+  const auto lifted = [&ledger, &number](std::int64_t written_s, std::int64_t seen_s) {
+    ledger.record(program_failure(number, with_program(1)));
+    ++number;
+    return ledger.judge("m", with_program(written_s), ledger_time(seen_s)).has_value();
+  };
+  for (int load = 0; load < LoadLedger::kMostQuickLifts; ++load) {
+    EXPECT_TRUE(lifted(5000 + load, 30)) << "it may be mended";
+  }
+  EXPECT_FALSE(lifted(5100, 30)) << "it does that every time";
+  EXPECT_FALSE(ledger.judge("m", with_program(5100), ledger_time(500))) << "nothing new";
+  EXPECT_TRUE(ledger.judge("m", with_program(5400), ledger_time(500))) << "its load is long over";
+  EXPECT_TRUE(lifted(5500, 30)) << "which begins anew";
+}
+
+TEST(LoadLedger, L23_ARetryByHandAndAnotherProgramTrustTheFilesAgain) {
+  LoadLedger ledger;
+  const auto use_up = [&ledger] {
+    for (std::uint64_t load = 0; load < LoadLedger::kMostQuickLifts; ++load) {
+      ledger.record(program_failure(100 + load, with_program(1)));
+      ledger.judge("m", with_program(5000), ledger_time(30));
+    }
+    ledger.record(program_failure(200, with_program(1)));
+    EXPECT_FALSE(ledger.judge("m", with_program(5000), ledger_time(30)));
+  };
+  use_up();
+  EXPECT_TRUE(ledger.retry("m", "root", ledger_time(31)));
+  ledger.record(program_failure(2, with_program(1)));
+  EXPECT_TRUE(ledger.judge("m", with_program(5000), ledger_time(30)));
+  ledger.retry("m", "root", ledger_time(31));
+  use_up();
+  Provenance replaced = with_program(5000);
+  replaced.program->front().modified_ns += 1;
+  EXPECT_TRUE(ledger.judge("m", replaced, ledger_time(30))) << "the program itself";
+  ledger.record(program_failure(3, with_program(1)));
+  EXPECT_TRUE(ledger.judge("m", with_program(5000), ledger_time(30)));
+}
+
 TEST(LoadLedger, L22_WhatAProgramWroteLiftsNothingAtARestart) {
   LoadLedger ledger;
   const auto now = [](const std::string&) { return with_program(15); };

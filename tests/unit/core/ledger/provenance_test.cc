@@ -38,6 +38,17 @@ TEST(Provenance, L19_AProgramThatWasNotKnownIsNoChange) {
   EXPECT_FALSE(moved_field(old, some_provenance()));
 }
 
+TEST(Provenance, L23_ADriverThatCouldNotBeReadIsNoChange) {
+  Provenance unread = some_provenance();
+  unread.devices->front().driver.clear();
+  EXPECT_FALSE(moved_field(some_provenance(), unread));
+  EXPECT_FALSE(moved_field(unread, some_provenance()));
+  unread.devices->front().id = "CUDA1";
+  EXPECT_TRUE(moved_field(some_provenance(), unread));
+  unread.devices->clear();
+  EXPECT_TRUE(moved_field(some_provenance(), unread));
+}
+
 TEST(Provenance, L23_TellsApartWhatAProgramWritesItself) {
   const WallTime from = WallTime(std::chrono::milliseconds(1'800'000'000'000));
   const WallTime to = from + std::chrono::seconds(5);
@@ -101,7 +112,7 @@ TEST(Provenance, L23_SaysWhichFieldMoved) {
       {ProvenanceField::kDevices,
        "the devices or their drivers moved: CUDA0 (550.54) -> the processor",
        [](Provenance& p) { p.devices->clear(); }},
-      {ProvenanceField::kLaunch, "the launch arguments moved",
+      {ProvenanceField::kLaunch, "the launch arguments or settings moved",
        [](Provenance& p) { p.launch_hash = 1; }},
       {ProvenanceField::kProgram, "the program moved: 1000 B -> 1001 B",
        [](Provenance& p) { p.program->back().size += 1; }},
