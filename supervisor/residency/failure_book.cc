@@ -55,12 +55,10 @@ void FailureBook::restore_without(const std::string& cause) {
 }
 
 void FailureBook::adopt(std::vector<core::FailureRecord> records) {
-  std::map<Uuid, core::FailureClass> classes;
-  for (const core::FailureRecord& record : records) classes[record.id] = record.failure_class;
   const auto lifted = ledger_.on_start(
       std::move(records), [&](const std::string& model) { return provenance_of(model); },
       environment_.clock.wall_now());
-  for (const core::LoadLedger::Lifted& one : lifted) lift(one, classes[one.id]);
+  for (const core::LoadLedger::Lifted& one : lifted) lift(one);
 }
 
 const core::FailureRecord* FailureBook::standing(const std::string& model) {
@@ -72,7 +70,7 @@ const core::FailureRecord* FailureBook::standing(const std::string& model) {
   }
   const auto lifted = ledger_.judge_memory(model, memory(), environment_.clock.wall_now());
   if (!lifted) return record;
-  lift(*lifted, failure_class);
+  lift(*lifted);
   return nullptr;
 }
 
@@ -105,16 +103,14 @@ void FailureBook::loaded(const std::string& model, const Uuid& instance) {
   if (basis != basis_.end() && basis->second.first == instance) {
     proven_[model] = basis->second.second;
   }
-  const core::FailureRecord* const record = ledger_.standing(model);
-  const auto failure_class =
-      record != nullptr ? record->failure_class : core::FailureClass::kUnclassified;
   if (const auto lifted = ledger_.loaded(model, instance, environment_.clock.wall_now())) {
-    lift(*lifted, failure_class);
+    lift(*lifted);
   }
 }
 
 void FailureBook::load_interrupted(const std::string& model, const Uuid& instance) {
   ledger_.load_interrupted(model, instance);
+  judge(model);
 }
 
 bool FailureBook::load_failed(core::FailureRecord record) {
@@ -133,11 +129,8 @@ bool FailureBook::load_failed(core::FailureRecord record) {
     }
     record.memory.push_back(std::move(memory));
   }
-  const core::FailureRecord* const stood = ledger_.standing(record.model);
-  const auto stood_class =
-      stood != nullptr ? stood->failure_class : core::FailureClass::kUnclassified;
   core::LoadLedger::Recorded recorded = ledger_.record(std::move(record));
-  if (recorded.before) lift(*recorded.before, stood_class);
+  if (recorded.before) lift(*recorded.before);
   const bool stands = !recorded.record.lifted;
   if (stands) {
     environment_.events.emit_typed(events::FailureStands{
@@ -147,26 +140,29 @@ bool FailureBook::load_failed(core::FailureRecord record) {
         .reason = core::failure_sentence(recorded.record)});
   }
   const std::string model = recorded.record.model;
-  const auto failure_class = recorded.record.failure_class;
   if (!core::mutated(core::Mutation::kLostFailure)) {
     environment_.store.put_failure(std::move(recorded.record));
   }
-  if (!stands) return false;
   // What it depends on may have moved while it loaded (L23).
+  return stands && !judge(model);
+}
+
+bool FailureBook::judge(const std::string& model) {
+  if (ledger_.standing(model) == nullptr) return false;
   const auto present = provenance_of(model);
-  if (!present) return true;
+  if (!present) return false;
   const auto lifted = ledger_.judge(model, *present, environment_.clock.wall_now());
-  if (lifted) lift(*lifted, failure_class);
-  return !lifted;
+  if (lifted) lift(*lifted);
+  return lifted.has_value();
 }
 
 std::optional<core::FailureRecord> FailureBook::retry(const std::string& model,
                                                       const std::string& who) {
-  const core::FailureRecord* const stood = ledger_.standing(model);
-  if (stood == nullptr) return std::nullopt;
-  core::FailureRecord record = *stood;
+  const core::FailureRecord* const known = ledger_.standing_or_waiting(model);
+  if (known == nullptr) return std::nullopt;
+  core::FailureRecord record = *known;
   if (const auto lifted = ledger_.retry(model, who, environment_.clock.wall_now())) {
-    lift(*lifted, record.failure_class);
+    lift(*lifted);
     record.lifted = lifted->lift;
   }
   return record;
@@ -180,24 +176,19 @@ std::vector<std::string> FailureBook::catalog_changed() {
   }
   std::vector<std::string> models;
   for (const core::FailureRecord& record : all_standing()) {
-    const auto now = provenance_of(record.model);
-    if (!now) continue;
-    const auto lifted = ledger_.judge(record.model, *now, environment_.clock.wall_now());
-    if (!lifted) continue;
-    lift(*lifted, record.failure_class);
-    models.push_back(record.model);
+    if (judge(record.model)) models.push_back(record.model);
   }
   return models;
 }
 
-void FailureBook::lift(const core::LoadLedger::Lifted& lifted, core::FailureClass failure_class) {
+void FailureBook::lift(const core::LoadLedger::Lifted& lifted) {
   environment_.store.lift_failure(lifted.id, lifted.lift);
-  environment_.events.emit_typed(
-      events::FailureLifted{.model = lifted.model,
-                            .record = lifted.id.to_string(),
-                            .failure_class = std::string(core::failure_class_name(failure_class)),
-                            .cause = std::string(core::lift_cause_name(lifted.lift.cause)),
-                            .detail = core::to_string(lifted.lift)});
+  environment_.events.emit_typed(events::FailureLifted{
+      .model = lifted.model,
+      .record = lifted.id.to_string(),
+      .failure_class = std::string(core::failure_class_name(lifted.failure_class)),
+      .cause = std::string(core::lift_cause_name(lifted.lift.cause)),
+      .detail = core::to_string(lifted.lift)});
 }
 
 std::optional<core::Provenance> FailureBook::provenance_of(const std::string& model) const {

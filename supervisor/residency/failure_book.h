@@ -66,7 +66,9 @@ class FailureBook {
   void on_read(Result<std::vector<core::FailureRecord>> records);
   void adopt(std::vector<core::FailureRecord> records);
   void restore_without(const std::string& cause);
-  void lift(const core::LoadLedger::Lifted& lifted, core::FailureClass failure_class);
+  // Judges what stands against the model by what it depends on now; whether that lifted it.
+  bool judge(const std::string& model);
+  void lift(const core::LoadLedger::Lifted& lifted);
   [[nodiscard]] std::optional<core::Provenance> provenance_of(const std::string& model) const;
   [[nodiscard]] std::vector<core::DomainNow> memory() const;
 

@@ -14,6 +14,14 @@ const FailureRecord* LoadLedger::standing(std::string_view model) const {
   return &*at->second.standing;
 }
 
+const FailureRecord* LoadLedger::standing_or_waiting(std::string_view model) const {
+  const auto at = entries_.find(model);
+  if (at == entries_.end()) return nullptr;
+  const Entry& entry = at->second;
+  if (entry.standing) return &*entry.standing;
+  return entry.waiting ? &*entry.waiting : nullptr;
+}
+
 std::vector<const FailureRecord*> LoadLedger::all_standing() const {
   std::vector<const FailureRecord*> all;
   for (const auto& [model, entry] : entries_) {
@@ -144,7 +152,10 @@ std::vector<LoadLedger::Lifted> LoadLedger::on_start(std::vector<FailureRecord> 
         (known->standing || known->decided)) {
       const bool same = known->standing && known->standing->id == record.id;
       if (record.lifted || same) continue;
-      lifted.push_back({record.id, record.model, {when, LiftCause::kSuperseded, std::nullopt, {}}});
+      lifted.push_back({record.id,
+                        record.model,
+                        record.failure_class,
+                        {when, LiftCause::kSuperseded, std::nullopt, {}}});
       continue;
     }
     restored.insert(record.model);
@@ -229,7 +240,8 @@ void LoadLedger::make_room() {
 
 std::optional<LoadLedger::Lifted> LoadLedger::lift(Entry& entry, Lift lift) {
   if (!entry.standing) return std::nullopt;
-  Lifted lifted{entry.standing->id, entry.standing->model, std::move(lift)};
+  Lifted lifted{entry.standing->id, entry.standing->model, entry.standing->failure_class,
+                std::move(lift)};
   entry.standing.reset();
   entry.left.reset();
   return lifted;

@@ -35,6 +35,7 @@ class LoadLedger {
   struct Lifted {
     Uuid id;  // of the record
     std::string model;
+    FailureClass failure_class = FailureClass::kUnclassified;  // of the record
     Lift lift;
   };
   struct Recorded {
@@ -50,6 +51,8 @@ class LoadLedger {
   // The failure that stands against the model; null: none. Costs one look-up in a tree. Valid until
   // the next call that changes something.
   [[nodiscard]] const FailureRecord* standing(std::string_view model) const;
+  // Ditto, but also one that waits for how the load that is under way ends: a retry lifts it, too.
+  [[nodiscard]] const FailureRecord* standing_or_waiting(std::string_view model) const;
   // Every failure that stands, by model.
   [[nodiscard]] std::vector<const FailureRecord*> all_standing() const;
   // What the model needs at least in that memory domain, as loads of the same provenance showed
@@ -70,8 +73,9 @@ class LoadLedger {
   // twice changes nothing.
   Recorded record(FailureRecord record);
 
-  // That load ended before anything is known of the model: it leaves no mark (L20). Of an older
-  // instance: nothing happens.
+  // That load ended before anything is known of the model: it leaves no mark (L20). What waited for
+  // its end stands, and is to be judged: it was not meanwhile. Of an older instance: nothing
+  // happens.
   void load_interrupted(const std::string& model, const Uuid& instance);
 
   // The load of that instance succeeded. Of an older instance: nothing happens.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "supervisor/residency/failure_book.h"
 #include "supervisor/residency/residency.h"
 #include "tests/unit/residency/harness.h"
 
@@ -441,6 +442,27 @@ class RestoreTest : public StandingFailureTest {
     residency_ = std::make_unique<Residency>(world_.environment());
     residency_->restore_failures([this] { ++restored_; });
   }
+  // What stood is read while a load of that fate is under way.
+  void read_while_loading(sim::Fate fate) {
+    restart_without_store();
+    world_.clock.advance(seconds(6));
+    sim::WorkerScript slow;
+    slow.fate = fate;
+    slow.load = seconds(50);
+    script(slow);
+    loading_ = request(demo_);
+    world_.clock.advance(milliseconds(10));
+    world_.store.fail_reads = false;
+    world_.clock.advance(FailureBook::kRestoreLater + FailureBook::kRestoreSoon);
+    ASSERT_TRUE(residency_->standing_failures().empty()) << "it waits";
+    ASSERT_EQ(state(), "loading");
+  }
+  std::string lifted_class() {
+    const Event* const lifted = world_.events.last("failure.lifted");
+    EXPECT_NE(lifted, nullptr);
+    return lifted == nullptr ? "" : sim::SimEvents::field(*lifted, "failure_class");
+  }
+  std::unique_ptr<TestClient> loading_;
   void fail_transient() {
     demo_->settings.load_timeout = seconds(9);
     fail_load(sim::Fate::kNeverReady);
@@ -509,6 +531,49 @@ TEST_F(RestoreTest, L20_AnInterruptedLoadLeavesNoMarkOnWhatIsReadLate) {
   world_.clock.advance(minutes(1));
   EXPECT_FALSE(record().lifted);
   EXPECT_EQ(residency_->standing_failures().size(), 1U);
+}
+
+TEST_F(RestoreTest, L23_ByHandLiftsAlsoWhatIsReadLateAndWaitsForALoad) {
+  fail_load(sim::Fate::kSaysLoadFailed);
+  read_while_loading(sim::Fate::kNeverReady);
+  const auto lifted = residency_->retry("demo", "ann");
+  ASSERT_TRUE(lifted);
+  EXPECT_EQ(lifted->id, record().id);
+  ASSERT_TRUE(record().lifted);
+  EXPECT_EQ(record().lifted->cause, core::LiftCause::kHand);
+  EXPECT_EQ(lifted_class(), "permanent");
+  EXPECT_FALSE(residency_->retry("demo", "ann")) << "once";
+}
+
+TEST_F(RestoreTest, L23_TheClassOfWhatWaitsForALoadIsToldWhenThatSucceeds) {
+  fail_load(sim::Fate::kSaysLoadFailed);
+  read_while_loading(sim::Fate::kServes);
+  EXPECT_TRUE(served(demo_)->lease);
+  ASSERT_TRUE(record().lifted);
+  EXPECT_EQ(record().lifted->cause, core::LiftCause::kSuccess);
+  EXPECT_EQ(lifted_class(), "permanent");
+}
+
+TEST_F(RestoreTest, L23_TheClassOfWhatWaitsForALoadIsToldWhenThatFails) {
+  fail_load(sim::Fate::kSaysLoadFailed);
+  const Uuid old = record().id;
+  demo_->settings.load_timeout = seconds(50);
+  read_while_loading(sim::Fate::kNeverReady);
+  world_.clock.advance(minutes(1));
+  EXPECT_EQ(world_.store.failure_records().at(old).lifted->cause, core::LiftCause::kSuperseded);
+  EXPECT_EQ(lifted_class(), "permanent") << "that of the older one";
+}
+
+TEST_F(RestoreTest, L23_WhatMovedWhileItWaitedForALoadLiftsItWhenThatIsInterrupted) {
+  world_.program = {{"/srv/server.py", 1, 2, 3}};
+  fail_load(sim::Fate::kSaysLoadFailed);
+  read_while_loading(sim::Fate::kNeverReady);
+  world_.program->front().size = 9;
+  residency_->unload("demo", true, [](const Result<UnloadOutcome>&) {});
+  world_.clock.advance(seconds(1));
+  ASSERT_TRUE(record().lifted);
+  EXPECT_EQ(record().lifted->cause, core::LiftCause::kProvenance);
+  EXPECT_TRUE(residency_->standing_failures().empty());
 }
 
 TEST_F(RestoreTest, L24_WhatIsReadLateDoesNotOvertakeANewerLoad) {
