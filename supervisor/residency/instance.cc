@@ -176,7 +176,9 @@ void Instance::use_threads(std::uint32_t threads) {
 }
 
 void Instance::on_notify(std::string_view line) {
-  if (line == "listening") feed(core::Listening{});
+  if (line != "listening") return;
+  listened_ = true;
+  feed(core::Listening{});
 }
 
 void Instance::on_exit(core::ExitStatus status) {
@@ -544,7 +546,10 @@ core::FailureRecord Instance::failure_record(const core::LoadFailure& failure) c
   record.failure_class = failure.failure_class;
   record.reason = failure.reason;
   record.exit = failure.status;
-  if (pid_ == 0 && failure.failure_class == core::FailureClass::kResource) {
+  // berth-worker takes none of the memory that the domains are about before it listens.
+  const bool loading =
+      pid_ != 0 && (listened_ || model_->settings.kind == catalog::Kind::kCommand);
+  if (!loading && failure.failure_class == core::FailureClass::kResource) {
     record.failing_domain = core::kLaunchDomain;
   }
   record.instance = machine_.id();

@@ -165,6 +165,7 @@ class Instance : public process::ChildObserver,
   core::LoadProgress progress_;
   store::LoadRecord record_;
   bool start_announced_ = false;
+  bool listened_ = false;
   std::string socket_;
   std::vector<std::string> command_;
   std::vector<std::string> variables_;  // its environment

@@ -17,9 +17,28 @@ namespace {
 
 constexpr int kBacklog = 64;
 
+// Whether the same may work in a while: something is used up, or a disk stumbled.
+bool passes(int number) {
+  switch (number) {
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOBUFS:
+    case EAGAIN:
+    case ENOSPC:
+    case EDQUOT:
+    case EIO:
+    case ESTALE:
+      return true;
+    default:
+      return false;
+  }
+}
+
 tl::unexpected<Error> system_error(const std::string& step) {
   const int number = errno;
-  return fail(Reason::kInternal, step + ": " + std::generic_category().message(number));
+  return fail(passes(number) ? Reason::kNoRoom : Reason::kInternal,
+              step + ": " + std::generic_category().message(number));
 }
 
 sockaddr_un address_of(const std::string& path) {

@@ -18,7 +18,9 @@ class ListenSocket {
   // The directory is made if its parent exists; it must belong to this user and be closed to all
   // others. A socket that nobody listens on is replaced.
   // Errors: kInvalidArgument (path too long); kConflict (somebody listens there); kPermissionDenied
-  // (directory not private); kInternal with the step and errno.
+  // (directory not private); kNoRoom (with the step
+  // and errno: a shortage, or a disk that stumbled; it may pass); kInternal with the step and
+  // errno.
   static Result<ListenSocket> open(const std::string& path);
 
   ListenSocket(ListenSocket&& other) noexcept;

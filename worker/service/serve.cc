@@ -111,10 +111,26 @@ void shut_in(const Options& options, const TemplateChoice& choice) {
 
 }  // namespace
 
-int complain(std::string_view message, int status) {
-  const auto line =
-      std::string(status == 0 ? "berth-worker: " : kRefusal) + std::string(message) + "\n";
+namespace {
+
+void write_line(std::string_view begin, std::string_view message) {
+  const auto line = std::string(begin) + std::string(message) + "\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+int complain_of_socket(const Error& error) {
+  if (error.reason == Reason::kNoRoom) {
+    write_line(kShortage, error.message);
+    return kExitFailed;
+  }
+  return complain(error.message,
+                  error.reason == Reason::kInvalidArgument ? kExitUsage : kExitFailed);
+}
+
+}  // namespace
+
+int complain(std::string_view message, int status) {
+  write_line(status == 0 ? "berth-worker: " : kRefusal, message);
   return status;
 }
 
@@ -126,10 +142,7 @@ int serve(Options options, EngineLoader loader, BuiltinTemplates builtin) {
   auto choice = choose_template(options, builtin);
   Host::block_signals();
   auto socket = ListenSocket::open(options.socket);
-  if (!socket) {
-    const bool usage = socket.error().reason == Reason::kInvalidArgument;
-    return complain(socket.error().message, usage ? kExitUsage : kExitFailed);
-  }
+  if (!socket) return complain_of_socket(socket.error());
   if (!choice) complain(choice.error().reason, 0);
   shut_in(options, choice.value_or(TemplateChoice{}));
   Host host(std::move(options), std::move(*socket), std::move(choice), loader);

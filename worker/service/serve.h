@@ -16,6 +16,10 @@ constexpr int kExitUsage = 2;
 // rest of the line as the reason of a failed launch.
 constexpr std::string_view kRefusal = "berth-worker: cannot start: ";
 
+// Ditto where that is a shortage, which passes: of descriptors, memory, or room for the socket.
+// berthd tries again.
+constexpr std::string_view kShortage = "berth-worker: cannot start now: ";
+
 // Writes a line with the message to stderr and returns `status`: "berth-worker: MESSAGE" where that
 // is 0, else `kRefusal` and the message.
 int complain(std::string_view message, int status);

@@ -129,6 +129,11 @@ std::string way_out(const FailureRecord& record) {
       return "Another file or another version of the server lifts this by itself; " + retry + ".";
     case FailureClass::kResource:
     case FailureClass::kOom:
+      if (record.failing_domain == kLaunchDomain) {
+        return "This passes by itself: a request that comes after a second, or a minute where it "
+               "lasts, tries again; " +
+               retry + " at once.";
+      }
       return "More free memory, a smaller window, fewer sequences or a restart of berthd lift this "
              "by "
              "itself; " +

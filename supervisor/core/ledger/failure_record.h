@@ -39,8 +39,8 @@ struct Lift {
 // "the served window moved: 4096 -> 8192", "by hand"
 std::string to_string(const Lift& lift);
 
-// The failing domain of a `resource` failure before there was a process: what it takes to start
-// one.
+// The failing domain of a `resource` failure before there was a process that loads: what it takes
+// to start one.
 inline constexpr std::string_view kLaunchDomain = "launch";
 
 // One memory domain ("host", "CUDA0") of a load that failed; bytes. Absent: not known.

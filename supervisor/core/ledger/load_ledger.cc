@@ -73,6 +73,7 @@ LoadLedger::Recorded LoadLedger::record(FailureRecord record) {
     take_back(entry);
     recorded.before = lift(entry, {record.ended, LiftCause::kSuperseded, std::nullopt, {}});
     learn_bounds(entry, record);
+    entry.shortages = record.failing_domain == kLaunchDomain ? entry.shortages + 1 : 0;
     entry.standing = record;
   }
   recorded.record = std::move(record);
@@ -96,6 +97,7 @@ std::optional<LoadLedger::Lifted> LoadLedger::loaded(const std::string& model, c
   take_back(*entry);
   // It fits, whatever was thought.
   entry->bounds.clear();
+  entry->shortages = 0;
   return lift(*entry, {when, LiftCause::kSuccess, std::nullopt, {}});
 }
 
@@ -130,7 +132,7 @@ std::optional<LoadLedger::Lifted> LoadLedger::judge_memory(const std::string& mo
   Entry* entry = find(model);
   if (!entry || !entry->standing) return std::nullopt;
   std::optional<std::string> better = memory_lifts(*entry->standing, domains);
-  if (!better) better = shortage_lifts(*entry->standing, when);
+  if (!better) better = shortage_lifts(*entry->standing, entry->shortages, when);
   if (!better) return std::nullopt;
   return lift(*entry, {when, LiftCause::kMemory, std::nullopt, std::move(*better)});
 }

@@ -112,6 +112,7 @@ class LoadLedger {
     std::optional<FailureRecord> waiting;  // stands again if `current` is interrupted
     Provenance bounds_for;                 // the lower bounds are about this
     std::map<std::string, std::uint64_t, std::less<>> bounds;  // bytes by domain
+    std::uint32_t shortages = 0;    // launches in a row that lacked what starts a process
     std::set<std::string> written;  // files of arguments that change while it loads
     int quick_lifts = 0;            // in a row, by files of arguments alone
     // What the load of the standing failure itself left of its program; absent: nothing of its own.

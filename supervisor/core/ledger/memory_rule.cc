@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint64_t kLeastMargin = 256ULL << 20U;
 constexpr std::uint64_t kMarginPart = 20;  // 5 %
 constexpr Duration kShortagePasses = std::chrono::seconds(1);
+constexpr Duration kLongestShortage = std::chrono::seconds(60);
 
 std::optional<std::string> domain_lifts(const FailureMemory& then, const DomainNow& now) {
   if (!then.free_at_failure) return std::nullopt;
@@ -35,9 +36,16 @@ std::uint64_t lift_margin(std::uint64_t free_at_failure) {
   return std::max(kLeastMargin, free_at_failure / kMarginPart);
 }
 
-std::optional<std::string> shortage_lifts(const FailureRecord& record, WallTime now) {
+Duration shortage_passes(std::uint32_t times) {
+  Duration passes = kShortagePasses;
+  for (; times > 1 && passes < kLongestShortage; --times) passes *= 2;
+  return std::min(passes, kLongestShortage);
+}
+
+std::optional<std::string> shortage_lifts(const FailureRecord& record, std::uint32_t times,
+                                          WallTime now) {
   if (record.failing_domain != kLaunchDomain) return std::nullopt;
-  if (now - record.ended < kShortagePasses && now >= record.ended) return std::nullopt;
+  if (now - record.ended < shortage_passes(times) && now >= record.ended) return std::nullopt;
   return "what was missing to start a process may be there again";
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "common/clock.h"
 #include "supervisor/core/ledger/failure_record.h"
 
 namespace berth::core {
@@ -28,9 +29,13 @@ std::optional<std::string> memory_lifts(const FailureRecord& record,
                                         std::span<const DomainNow> domains);
 
 // Why a failure for want of what starts a process (kLaunchDomain) need not stand any more:
-// descriptors and processes are freed by themselves, and nobody measures them. Absent within a
-// second of it, and for any other failure.
-std::optional<std::string> shortage_lifts(const FailureRecord& record, WallTime now);
+// descriptors and processes are freed by themselves, and nobody measures them. Absent within
+// shortage_passes() of it, and for any other failure. `times`: how often it has come in a row.
+std::optional<std::string> shortage_lifts(const FailureRecord& record, std::uint32_t times,
+                                          WallTime now);
+// 1 s for the first one, twice as long for each that follows, at most 60 s: a disk that answers
+// with errors for hours does not see a launch every second.
+Duration shortage_passes(std::uint32_t times);
 
 // What a load needs at least in that domain, as one that failed there showed: its high-water mark
 // plus the allocation that was refused (L21). Absent: neither is known.

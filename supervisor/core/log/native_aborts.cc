@@ -160,6 +160,10 @@ bool is_worker_refusal(std::string_view message) {
   return message.starts_with("berth-worker: cannot start: ");
 }
 
+bool is_worker_shortage(std::string_view message) {
+  return message.starts_with("berth-worker: cannot start now: ");
+}
+
 bool is_abort(std::string_view message) {
   if (begins_with_any_of(message, "SABITF") && is_bare_signal(message)) return true;
   if (is_glibc_abort(message) || is_sanitizer_error(message)) return true;

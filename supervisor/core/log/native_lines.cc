@@ -11,6 +11,7 @@ std::optional<NativeLine> match_native_line(std::string_view message) {
   constexpr std::size_t kShortest = std::string_view("Aborted").size();
   if (message.size() < kShortest) return std::nullopt;
   if (is_worker_refusal(message)) return NativeLine{FailureClass::kLaunch, false};
+  if (is_worker_shortage(message)) return NativeLine{FailureClass::kResource, false};
   if (is_abort(message)) return NativeLine{FailureClass::kCrash, false};
   const NativeMessage split = split_native_message(message);
   if (const auto runtime = class_of_runtime_error(split, message)) {

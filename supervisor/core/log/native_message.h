@@ -26,6 +26,8 @@ std::optional<FailureClass> class_of_runtime_error(const NativeMessage& message,
                                                    std::string_view whole);
 // Why berth-worker does not even begin to load: a wrong option, a socket that cannot be had.
 bool is_worker_refusal(std::string_view message);
+// Ditto, for want of descriptors, memory or room: it may pass.
+bool is_worker_shortage(std::string_view message);
 // A port or socket that cannot be bound (D15).
 bool is_failed_bind(const NativeMessage& message);
 // Assertions, aborts of glibc, reports of sanitizers, of shells and of the dynamic linker (D15).

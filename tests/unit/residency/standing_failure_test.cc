@@ -594,6 +594,34 @@ TEST_F(RestoreTest, L24_WhatIsReadLateDoesNotOvertakeANewerLoad) {
   EXPECT_EQ(residency_->standing_failures().front().model, "other");
 }
 
+TEST_F(StandingFailureTest, L21_AShortageBeforeTheWorkerListensPassesByItself) {
+  sim::WorkerScript lacks;
+  lacks.fate = sim::Fate::kExitsAtOnce;
+  lacks.last_words = "berth-worker: cannot start now: socket: Too many open files\n";
+  script(lacks);
+  run_until_answered(*request(demo_));
+  EXPECT_EQ(record().failure_class, core::FailureClass::kResource);
+  EXPECT_EQ(record().failing_domain, core::kLaunchDomain);
+  EXPECT_EQ(residency_->standing_failures().size(), 1U);
+  world_.clock.advance(seconds(2));
+  script(sim::WorkerScript{});
+  EXPECT_TRUE(served(demo_)->lease);
+}
+
+TEST_F(StandingFailureTest, L21_EachShortageInARowStandsTwiceAsLong) {
+  sim::WorkerScript lacks;
+  lacks.fate = sim::Fate::kExitsAtOnce;
+  lacks.last_words = "berth-worker: cannot start now: socket: Too many open files\n";
+  script(lacks);
+  // One request each second for ten minutes.
+  for (int i = 0; i < 600; ++i) {
+    const auto client = request(demo_);
+    world_.clock.advance(seconds(1));
+  }
+  EXPECT_GE(world_.workers.all().size(), 14U);
+  EXPECT_LE(world_.workers.all().size(), 16U) << "seven in the first minute, then one a minute";
+}
+
 TEST_F(StandingFailureTest, L23_AMendedProgramLiftsIt) {
   world_.program = {{"/srv/server.py", 1, 2, 3}};
   fail_load(sim::Fate::kExitsLoading);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -49,6 +50,22 @@ TEST_F(ListenSocketTest, ListensAndRemovesItsName) {
     EXPECT_TRUE(socket->accept());
   }
   EXPECT_FALSE(std::filesystem::exists(path()));
+}
+
+TEST_F(ListenSocketTest, L21_AShortageIsToldFromWhatLasts) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto lacking = ListenSocket::open(path());
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(lacking);
+  EXPECT_EQ(lacking.error().reason, Reason::kNoRoom);
+  EXPECT_THAT(lacking.error().message, HasSubstr("Too many open files"));
+  const auto nowhere = ListenSocket::open(path("no/such/s"));
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(nowhere.error().reason, Reason::kInternal);
 }
 
 TEST_F(ListenSocketTest, L26_MakesAPrivateDirectory) {

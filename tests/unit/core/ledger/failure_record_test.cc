@@ -92,6 +92,15 @@ TEST(FailureRecord, L22_WayOutFitsTheCause) {
   }
 }
 
+TEST(FailureRecord, L22_WhatLacksToStartAProcessPassesByItself) {
+  FailureRecord record = failure_record(1, "m", FailureClass::kResource);
+  EXPECT_THAT(way_out(record), HasSubstr("More free memory"));
+  record.failing_domain = kLaunchDomain;
+  EXPECT_THAT(way_out(record), HasSubstr("passes by itself"));
+  EXPECT_THAT(way_out(record), ::testing::Not(HasSubstr("memory")));
+  EXPECT_THAT(way_out(record), HasSubstr("berth retry m"));
+}
+
 TEST(FailureRecord, L18_SentenceIsThatOfTheFailure) {
   FailureRecord record = failure_record(1, "m", FailureClass::kPermanent);
   record.exit = Exited{3};

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -70,6 +71,24 @@ TEST(MemoryRule, L21_LowerBoundIsHighWaterPlusTheRefusedAllocation) {
   EXPECT_EQ(charge_lower_bound(resource_failure().memory[0]), 1 * kGiB);
   EXPECT_FALSE(charge_lower_bound({"host", 1, 2, 3, std::nullopt, std::nullopt}));
   EXPECT_EQ(charge_lower_bound({"host", {}, {}, {}, UINT64_MAX, 5}), UINT64_MAX);
+}
+
+TEST(MemoryRule, L21_AShortageStandsTwiceAsLongEachTimeInARow) {
+  using std::chrono::seconds;
+  EXPECT_EQ(shortage_passes(0), seconds(1));
+  EXPECT_EQ(shortage_passes(1), seconds(1));
+  EXPECT_EQ(shortage_passes(2), seconds(2));
+  EXPECT_EQ(shortage_passes(6), seconds(32));
+  EXPECT_EQ(shortage_passes(7), seconds(60));
+  EXPECT_EQ(shortage_passes(~0U), seconds(60));
+  FailureRecord record;
+  record.ended = WallTime(seconds(100));
+  record.failing_domain = kLaunchDomain;
+  EXPECT_FALSE(shortage_lifts(record, 3, WallTime(seconds(103))));
+  EXPECT_TRUE(shortage_lifts(record, 3, WallTime(seconds(104))));
+  EXPECT_TRUE(shortage_lifts(record, 3, WallTime(seconds(1)))) << "the clock was set back";
+  record.failing_domain = "host";
+  EXPECT_FALSE(shortage_lifts(record, 1, WallTime(seconds(1000))));
 }
 
 }  // namespace

@@ -35,6 +35,10 @@ TEST(NativeLines, L15_WhyBerthWorkerDoesNotBeginIsAFaultOfItsLaunch) {
                "berth-worker: cannot start"});
 }
 
+TEST(NativeLines, L15_WhatBerthWorkerLacksForNowIsAResource) {
+  expect_all("resource", {"berth-worker: cannot start now: socket: Too many open files"});
+}
+
 TEST(NativeLines, L15_FaultsOfTheModelFileArePermanent) {
   const std::string load = "llama_model_load: error loading model: ";
   expect_all(
