@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,15 @@ SteadyTime steady_time() {
 constexpr auto kSlice = milliseconds(50);  // between two looks at whether it is still wanted
 constexpr auto kEndBound = milliseconds(1000);
 
+// Reaps the child, if it is dead. Its number is its own until then.
+bool reaped(pid_t pid) {
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG) != 0) {
+    return errno != EINTR;
+  }
+  return info.si_pid != 0;
+}
+
 // Killed processes of this thread that were not dead yet.
 class Undead {
  public:
@@ -36,15 +46,19 @@ class Undead {
   static constexpr std::size_t kMost = 4;
 
   void add(HelperReaper reaper) { reapers_.push_back(std::move(reaper)); }
+  // One that nobody reaps.
+  void add(pid_t pid) { pids_.push_back(pid); }
   // How many are not dead by now.
   std::size_t count() {
     std::erase_if(reapers_,
                   [](const HelperReaper& one) { return one.ended(milliseconds(0)).has_value(); });
-    return reapers_.size();
+    std::erase_if(pids_, &reaped);
+    return reapers_.size() + pids_.size();
   }
 
  private:
   std::vector<HelperReaper> reapers_;
+  std::vector<pid_t> pids_;
 };
 
 Undead& undead() {
@@ -55,6 +69,14 @@ Undead& undead() {
 // In the worker's sandbox kill() reaches only the worker itself.
 void kill_by(const UniqueFd& pidfd) {
   ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
+}
+
+// Of one that was killed and that no thread waits for. Takes next to nothing, and at most
+// kEndBound.
+void reap_here(pid_t pid, const UniqueFd& pidfd) {
+  pollfd ended{pidfd.get(), POLLIN, 0};
+  if (pidfd) ::poll(&ended, 1, static_cast<int>(kEndBound.count()));
+  if (!reaped(pid)) undead().add(pid);
 }
 
 }  // namespace
@@ -73,6 +95,7 @@ Result<TemplateProcess> TemplateProcess::start(const std::string& program) {
   auto reaper = HelperReaper::watch(spawned->pid);
   if (!reaper) {
     if (pidfd) kill_by(pidfd);
+    reap_here(spawned->pid, pidfd);
     return fail(helper_not_started(program, reaper.error().message));
   }
   if (!pidfd) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -85,6 +86,33 @@ TEST(TemplateProcessTest, L26_WithoutItsLimitsItDoesNotRun) {
             HelperExit::kNoLimits);
   EXPECT_EQ(status_where_limits_are_refused({"--render", "/dev/null", "/dev/null"}),
             HelperExit::kNoLimits);
+}
+
+// Of a process that can start no thread: whether a start fails in it, and leaves no child behind.
+enum Outcome : int { kNoFilter = 10, kStarted = 11, kLeftOne = 12 };
+
+int start_without_threads() {
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  CallFilter filter;
+  // Its flags are in memory, where no filter sees them; the C library falls back to clone().
+  filter.decide(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
+  filter.decide(SYS_clone, {{0, CLONE_THREAD, CLONE_THREAD}}, SECCOMP_RET_ERRNO | EAGAIN);
+  if (filter.install(SECCOMP_RET_ALLOW, 0) != 0) return kNoFilter;
+  if (TemplateProcess::start(BERTH_TEMPLATE)) return kStarted;
+  siginfo_t left{};
+  const int found = ::waitid(P_ALL, 0, &left, WEXITED | WNOHANG | WNOWAIT);
+  return found != 0 && errno == ECHILD ? 0 : kLeftOne;
+}
+
+TEST(TemplateProcessTest, L4_AStartThatNoThreadCanWatchLeavesNoZombie) {
+  if (!CallFilter::supported()) GTEST_SKIP() << "no filters for this processor";
+  if (kSanitized) GTEST_SKIP() << "sanitizers need more";
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(start_without_threads());
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace
