@@ -18,8 +18,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,6 +25,7 @@
 #include "supervisor/process/instance_mark.h"
 #include "supervisor/process/launch_error.h"
 #include "supervisor/process/leftovers.h"
+#include "supervisor/process/paced_thread.h"
 #include "supervisor/process/proc.h"
 #include "supervisor/process/shim/report.h"
 #include "supervisor/process/worker_cgroup.h"
@@ -42,9 +41,11 @@ constexpr std::size_t kMostOomKilled = 64;
 // Between two looks whether a cgroup is empty: doubles from the first to the last.
 constexpr std::chrono::milliseconds kFirstLook{1};
 constexpr std::chrono::milliseconds kLastLook{100};
-// How long one try to kill by the mark takes at most, and until the next.
+// How long one try to kill by the mark takes at most, unless it hangs, and until the next: doubles
+// from the first to the last.
 constexpr std::chrono::milliseconds kMarkKill{10'000};
-constexpr std::chrono::milliseconds kBetweenMarkKills{15'000};
+constexpr std::chrono::milliseconds kFirstMarkPause{15'000};
+constexpr std::chrono::milliseconds kLastMarkPause{240'000};
 
 // Cuts what a child writes to its notify pipe into lines. The child is not trusted: a line that is
 // too long is dropped, and after kMostLines nothing more is heard.
@@ -173,14 +174,8 @@ class Watch : public std::enable_shared_from_this<Watch> {
   void kill_without_shim() {
     const auto now = std::chrono::steady_clock::now();
     if (!mark_ || now < kill_unless_ended_at_) return;
-    kill_unless_ended_at_ = now + kBetweenMarkKills;
-    try {
-      std::thread([mark = *mark_, shim = pid_] {
-        kill_marked_instance(mark, shim, kMarkKill);
-      }).detach();
-    } catch (const std::system_error&) {
-      kill_unless_ended_at_ = now + kLastLook;  // for want of a thread: soon again
-    }
+    mark_kills_.run(now,
+                    [mark = *mark_, shim = pid_] { kill_marked_instance(mark, shim, kMarkKill); });
   }
 
   // One that was stopped can neither pass on a signal nor see the end of its stdin; to one that
@@ -294,6 +289,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
   boost::asio::steady_timer insist_;
   bool insisting_ = false;  // the shim was told to kill
   std::chrono::steady_clock::time_point kill_unless_ended_at_{};
+  PacedThread mark_kills_{kFirstMarkPause, kLastMarkPause};
   boost::asio::steady_timer look_;  // at its cgroup
   ChildObserver* observer_;         // null once told, or abandoned
   Living living_;
