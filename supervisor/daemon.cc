@@ -369,8 +369,8 @@ class Daemon {
             },
             .oom_killed =
                 [this](pid_t pid, std::function<void(bool)> done) {
-                  run_blocking_([this, pid, place = kernel_log_.take(pid), done = std::move(done)] {
-                    const bool killed = place && place->tells_of_kill(pid);
+                  run_blocking_([this, noted = kernel_log_.take(pid), done = std::move(done)] {
+                    const bool killed = noted.place && noted.place->tells_of_kill(noted.pids);
                     clock_.post([done, killed] { done(killed); });
                   });
                 },
@@ -388,7 +388,7 @@ class Daemon {
       if (prepared) {
         prepared->spec.started = [this, place = memory::KernelLogPlace::newest(),
                                   also = std::move(prepared->spec.started)](pid_t pid) {
-          kernel_log_.put(pid, place);
+          kernel_log_.put(pid, place, process::children_of(pid));
           if (also) also(pid);
         };
       }

@@ -28,7 +28,7 @@ bool sees_the_kernels_numbers() {
 }
 
 // Reads what is there now.
-bool told(int log, pid_t pid) {
+bool told(int log, const std::vector<pid_t>& pids) {
   std::array<char, 8192> buffer{};  // CONSOLE_EXT_LOG_MAX: no record is longer
   for (std::size_t i = 0; i < kMostRecords; ++i) {
     const ssize_t size = ::read(log, buffer.data(), buffer.size());
@@ -36,7 +36,8 @@ bool told(int log, pid_t pid) {
     if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;
     if (size <= 0) return false;
     const std::string_view record(buffer.data(), static_cast<std::size_t>(size));
-    if (tells_of_oom_kill(record, pid)) return true;
+    const auto of = [record](pid_t pid) { return tells_of_oom_kill(record, pid); };
+    if (std::ranges::any_of(pids, of)) return true;
   }
   return false;
 }
@@ -69,31 +70,35 @@ std::shared_ptr<const KernelLogPlace> KernelLogPlace::newest() {
   return std::make_shared<const KernelLogPlace>(std::move(log));
 }
 
-bool KernelLogPlace::tells_of_kill(pid_t pid) const {
-  if (told(log_.get(), pid)) return true;
+bool KernelLogPlace::tells_of_kill(const std::vector<pid_t>& pids) const {
+  if (told(log_.get(), pids)) return true;
   // The kernel kills first and writes then.
   pollfd more{log_.get(), POLLIN, 0};
   if (::poll(&more, 1, kLastLineMs) <= 0) return false;
-  return told(log_.get(), pid);
+  return told(log_.get(), pids);
 }
 
-void KernelLogPlaces::put(pid_t pid, std::shared_ptr<const KernelLogPlace> place) {
+void KernelLogPlaces::put(pid_t pid, std::shared_ptr<const KernelLogPlace> place,
+                          const std::vector<pid_t>& children) {
   // The number is another process's now.
   static_cast<void>(take(pid));
   if (!place) return;
-  places_.emplace_back(pid, std::move(place));
+  Noted noted{std::move(place), {pid}};
+  const auto most = static_cast<std::ptrdiff_t>(std::min(children.size(), kMostChildren));
+  noted.pids.insert(noted.pids.end(), children.begin(), children.begin() + most);
+  places_.emplace_back(pid, std::move(noted));
   const auto ended = [this](const Entry& entry) { return !lives_(entry.first); };
   if (std::ranges::count_if(places_, ended) > static_cast<std::ptrdiff_t>(kMostEnded)) {
     places_.erase(std::ranges::find_if(places_, ended));
   }
 }
 
-std::shared_ptr<const KernelLogPlace> KernelLogPlaces::take(pid_t pid) {
+KernelLogPlaces::Noted KernelLogPlaces::take(pid_t pid) {
   const auto at = std::ranges::find(places_, pid, &Entry::first);
-  if (at == places_.end()) return nullptr;
-  auto place = std::move(at->second);
+  if (at == places_.end()) return {};
+  Noted noted = std::move(at->second);
   places_.erase(at);
-  return place;
+  return noted;
 }
 
 }  // namespace berth::memory

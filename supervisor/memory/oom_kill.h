@@ -8,6 +8,7 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "common/fd.h"
 
@@ -31,31 +32,42 @@ class KernelLogPlace {
   // `log` gives one record with each read, and does not block.
   explicit KernelLogPlace(UniqueFd log) : log_(std::move(log)) {}
 
-  // Whether it was told since then that the process was killed so. Once. Blocks: reads all that is
-  // new, at most a few milliseconds, and waits 20 ms for a line that is only being written.
-  [[nodiscard]] bool tells_of_kill(pid_t pid) const;
+  // Whether it was told since then that one of these processes was killed so. Once. Blocks: reads
+  // all that is new, at most a few milliseconds, and waits 20 ms for a line that is only being
+  // written.
+  [[nodiscard]] bool tells_of_kill(const std::vector<pid_t>& pids) const;
 
  private:
   UniqueFd log_;
 };
 
-// The places at which the log was when our processes were started (L9). Core strand. Forgets the
+// The places at which the log was when our processes were started (L9). Of a command's that is
+// berth-shim, which ends as its program does: where the kernel kills it, it kills the program, so
+// that the shim's child is noted with it. A program below that one is not known here; only the
+// count of a cgroup proves of it (RealLauncher::counted_oom_kill). Core strand. Forgets the
 // oldest of the processes that have ended.
 class KernelLogPlaces {
  public:
   // Whether a process is still there.
   explicit KernelLogPlaces(std::function<bool(pid_t)> lives) : lives_(std::move(lives)) {}
 
-  // `place`, which may be null, was taken before that process was started.
-  void put(pid_t pid, std::shared_ptr<const KernelLogPlace> place);
-  // Null: none is known.
-  [[nodiscard]] std::shared_ptr<const KernelLogPlace> take(pid_t pid);
+  struct Noted {
+    std::shared_ptr<const KernelLogPlace> place;  // null: none is known
+    std::vector<pid_t> pids;                      // the process and its first children
+  };
+
+  // `place`, which may be null, was taken before that process was started; `children` are those
+  // that it had as soon as its program ran.
+  void put(pid_t pid, std::shared_ptr<const KernelLogPlace> place,
+           const std::vector<pid_t>& children = {});
+  [[nodiscard]] Noted take(pid_t pid);
   [[nodiscard]] std::size_t size() const { return places_.size(); }
 
   static constexpr std::size_t kMostEnded = 64;
+  static constexpr std::size_t kMostChildren = 16;
 
  private:
-  using Entry = std::pair<pid_t, std::shared_ptr<const KernelLogPlace>>;
+  using Entry = std::pair<pid_t, Noted>;
 
   std::function<bool(pid_t)> lives_;
   std::deque<Entry> places_;  // the oldest first

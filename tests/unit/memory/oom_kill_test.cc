@@ -71,19 +71,30 @@ TEST_F(KernelLogPlaceTest, L9_WhateverTheTimeOfANewRecord) {
   write("6,1200,1,-;usb 1-1: new device\n");
   write("3,1201,1,-;Out of memory: Killed process 4242 (berth-worker) total-vm:9kB\n");
   write("6,1202,1,-;usb 1-1: gone\n");
-  EXPECT_TRUE(place_->tells_of_kill(kPid));
+  EXPECT_TRUE(place_->tells_of_kill({kPid}));
 }
 
 TEST_F(KernelLogPlaceTest, L9_OfAnotherProcessItProvesNothing) {
   write("3,1201,1,-;Out of memory: Killed process 4242 (berth-worker) total-vm:9kB\n");
-  EXPECT_FALSE(place_->tells_of_kill(kPid + 1));
-  EXPECT_FALSE(place_->tells_of_kill(kPid)) << "read already";
+  EXPECT_FALSE(place_->tells_of_kill({kPid + 1}));
+  EXPECT_FALSE(place_->tells_of_kill({kPid})) << "read already";
+}
+
+// That of a command, below berth-shim.
+TEST_F(KernelLogPlaceTest, L9_AKillOfTheFirstChildIsOneOfTheProcess) {
+  KernelLogPlaces places([](pid_t) { return true; });
+  places.put(kPid - 1, std::make_shared<const KernelLogPlace>(*std::move(place_)),
+             std::vector<pid_t>{kPid});
+  write("3,1201,1,-;Out of memory: Killed process 4242 (vllm) total-vm:9kB\n");
+  const auto noted = places.take(kPid - 1);
+  ASSERT_NE(noted.place, nullptr);
+  EXPECT_TRUE(noted.place->tells_of_kill(noted.pids));
 }
 
 TEST(KernelLogPlace, L9_BehindTheNewestRecordNothingIsThereYet) {
   const auto place = KernelLogPlace::newest();
   if (!place) GTEST_SKIP() << "the kernel's log cannot be read here";
-  EXPECT_FALSE(place->tells_of_kill(::getpid()));
+  EXPECT_FALSE(place->tells_of_kill({::getpid()}));
 }
 
 TEST(KernelLogPlaces, EachProcessHasItsOwnAndTheEndedOnesAreForgotten) {
@@ -97,11 +108,11 @@ TEST(KernelLogPlaces, EachProcessHasItsOwnAndTheEndedOnesAreForgotten) {
   places.put(1, first);
   for (pid_t pid = 2; pid < 500; ++pid) places.put(pid, any());
   EXPECT_EQ(places.size(), 1 + KernelLogPlaces::kMostEnded);
-  EXPECT_EQ(places.take(1), first);
-  EXPECT_EQ(places.take(1), nullptr);
-  EXPECT_NE(places.take(499), nullptr);
+  EXPECT_EQ(places.take(1).place, first);
+  EXPECT_EQ(places.take(1).place, nullptr);
+  EXPECT_NE(places.take(499).place, nullptr);
   places.put(498, nullptr);
-  EXPECT_EQ(places.take(498), nullptr) << "that of an earlier process with its number";
+  EXPECT_EQ(places.take(498).place, nullptr) << "that of an earlier process with its number";
 }
 
 }  // namespace

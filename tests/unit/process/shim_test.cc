@@ -136,6 +136,20 @@ TEST_F(ShimTest, L27_ArgumentsEnvironmentDirectoryAndOutputArrive) {
   EXPECT_EQ(slurp(output()), "zero a b\"c wert\n" + dir_.path() + "\n0\n1\n2\n3\n");
 }
 
+// So that what the kernel's log says of the program's number is known to be about this worker.
+TEST_F(ShimTest, L9_ItsProgramIsItsOnlyChildWhenTheStartIsTold) {
+  LaunchSpec spec = below_shim("echo $$; sleep 600");
+  std::vector<pid_t> children;
+  spec.started = [&children](pid_t pid) { children = children_of(pid); };
+  const auto child = start(std::move(spec));
+  ASSERT_NE(child, nullptr);
+  ASSERT_EQ(children.size(), 1U);
+  ASSERT_TRUE(poll_until([this] { return slurp(output()).ends_with('\n'); }));
+  EXPECT_EQ(slurp(output()), std::to_string(children.front()) + "\n");
+  child->signal_group(SIGKILL);
+  EXPECT_TRUE(wait_for_exit());
+}
+
 TEST_F(ShimTest, L27_AProgramThatCannotBeExecutedIsNotLaunched) {
   const auto before = children_of(::getpid());
   LaunchSpec spec = below_shim("true");
