@@ -3,13 +3,40 @@
 #include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "common/clock.h"
 #include "common/uuid.h"
 #include "common/version.h"
 #include "supervisor/command_launch.h"
 #include "supervisor/worker_command.h"
 
 namespace berth {
+namespace {
+
+std::string count_of(Duration duration) {
+  return std::to_string(duration.count());
+}
+
+// What decides whether a load fails, and is in no argument of it.
+std::vector<std::string> deciding_settings(const catalog::Model& model) {
+  const catalog::ModelSettings& settings = model.settings;
+  std::vector<std::string> deciding = {"load_timeout=" + count_of(settings.load_timeout)};
+  if (settings.load_stall) deciding.push_back("load_stall=" + count_of(*settings.load_stall));
+  for (const std::string& exception : settings.fatal_exceptions) {
+    deciding.push_back("fatal_exception=" + exception);
+  }
+  if (settings.kind == catalog::Kind::kCommand) {
+    deciding.push_back("directory=" + settings.directory);
+    deciding.push_back("probe=" + settings.probe);
+  }
+  if (model.companions_stamp != 0) {
+    deciding.push_back("companions=" + std::to_string(model.companions_stamp));
+  }
+  return deciding;
+}
+
+}  // namespace
 
 core::Provenance load_provenance(const catalog::Model& model,
                                  const std::vector<std::string>& environment,
@@ -42,12 +69,13 @@ core::Provenance load_provenance(const catalog::Model& model,
   if (settings.kind == catalog::Kind::kCommand) {
     if (program != nullptr) provenance.program = *program;
     const CommandTemplate open = command_template(settings, environment);
-    provenance.launch_hash =
-        core::launch_hash(open.argv, hashed_environment(settings, open), settings.chat_template);
+    provenance.launch_hash = core::launch_hash(open.argv, hashed_environment(settings, open),
+                                               settings.chat_template, deciding_settings(model));
   } else {
     provenance.launch_hash =
         core::launch_hash(worker_arguments("berth-worker", model, Uuid(), "{socket}"),
-                          worker_environment(environment, settings), settings.chat_template);
+                          worker_environment(environment, settings), settings.chat_template,
+                          deciding_settings(model));
   }
   return provenance;
 }

@@ -78,6 +78,9 @@ struct Model {
   // Another one when any of the files is another one: inode, size, time. 0: not known. For this
   // process only.
   std::uint64_t file_stamp = 0;
+  // Of the files that its settings name (template, draft, adapters): another one when the size or
+  // the time of one is another one. The same in every run of the program.
+  std::uint64_t companions_stamp = 0;
 
   // Why it cannot be used, one sentence; empty: it can be.
   std::string problem;

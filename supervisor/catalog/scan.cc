@@ -85,12 +85,32 @@ std::uint64_t directories_stamp(const Config& config) {
   return stamp;
 }
 
+// The files that a load reads beside the model's own. One that is not there counts, as it may come.
+std::vector<std::string> companions_of(const ModelSettings& settings) {
+  std::vector<std::string> paths = settings.adapters;
+  if (!settings.draft.empty()) paths.push_back(settings.draft);
+  const std::string& chat = settings.chat_template;
+  if (!chat.empty() && !chat.starts_with(kBuiltinTemplate)) paths.push_back(chat);
+  return paths;
+}
+
+std::uint64_t companions_stamp(const ModelSettings& settings) {
+  std::uint64_t stamp = 0;
+  for (const std::string& path : companions_of(settings)) {
+    const auto info = stat_of(path);
+    stamp = mix(stamp, info ? static_cast<std::uint64_t>(info->st_size) : 0);
+    stamp = mix(stamp, info ? static_cast<std::uint64_t>(info->st_mtim.tv_sec) : 0);
+    stamp = mix(stamp, info ? static_cast<std::uint64_t>(info->st_mtim.tv_nsec) : 0);
+  }
+  return stamp;
+}
+
 std::uint64_t model_stamp(const Model& model) {
   if (model.path.empty()) return 0;
   std::uint64_t stamp =
       model.shards.empty() ? files_stamp({model.path}) : files_stamp(model.shards);
-  if (!model.settings.chat_template.empty()) {
-    stamp = mix(stamp, file_stamp(model.settings.chat_template));
+  for (const std::string& path : companions_of(model.settings)) {
+    stamp = mix(stamp, file_stamp(path));
   }
   return stamp;
 }
@@ -297,6 +317,7 @@ class Scan {
     // A split model's other files are known only now.
     if (model.shards.size() > 1) stamp = model_stamp(model);
     if (model.header_hash != 0) model.file_stamp = files_stamp_;
+    model.companions_stamp = companions_stamp(model.settings);
     model.can_chat = model.has_chat_template || !model.settings.chat_template.empty();
     model.served_context =
         served_context(model.settings, model.declared_context, config_.auto_context_max);

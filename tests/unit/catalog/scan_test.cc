@@ -284,6 +284,25 @@ TEST_F(Scanning, ATemplateOfItsOwnMakesAModelChat) {
               AllOf(HasSubstr("t.jinja is not there"), HasSubstr("`chat_template`")));
 }
 
+TEST_F(Scanning, L19_L23_WhatAModelsSettingsNameIsKnownByItsSizeAndTime) {
+  put("models/one.gguf");
+  const Config settings = config(
+      "[models]\ndirs = [\"models\"]\n[model.one]\nchat_template = \"t.jinja\"\n"
+      "draft = \"d.gguf\"\nadapters = [\"a.gguf\"]\n");
+  std::uint64_t before = model(scan(settings), "one").companions_stamp;
+  for (const char* file : {"t.jinja", "d.gguf", "a.gguf"}) {
+    for (const char* text : {"broken", "mended by now"}) {
+      const ScanResult earlier = scan(settings);
+      dir_.write(file, text);
+      EXPECT_NE(stat_stamp(settings, earlier.catalog), earlier.stamp) << file;
+      const std::uint64_t stamp = model(scan(settings, &earlier.catalog), "one").companions_stamp;
+      EXPECT_NE(stamp, before) << file;
+      EXPECT_EQ(model(scan(settings), "one").companions_stamp, stamp) << file;
+      before = stamp;
+    }
+  }
+}
+
 TEST_F(Scanning, ABuiltinTemplateIsNoFile) {
   put("models/base.gguf");
   const ScanResult result = scan(

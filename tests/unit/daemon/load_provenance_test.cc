@@ -42,6 +42,7 @@ TEST(LoadProvenance, L19_EverySettingThatALoadDependsOnMovesAField) {
       {Field::kDevices, [](catalog::Model& m) { m.settings.devices = {"CUDA0"}; }},
       {Field::kLaunch, [](catalog::Model& m) { m.settings.batch = 99; }},
       {Field::kLaunch, [](catalog::Model& m) { m.settings.chat_template = "/t.jinja"; }},
+      {Field::kLaunch, [](catalog::Model& m) { m.companions_stamp = 1; }},
       {Field::kLaunch, [](catalog::Model& m) { m.settings.draft = "/d.gguf"; }},
   };
   const core::Provenance before = load_provenance(some_model(), {});
@@ -55,6 +56,38 @@ TEST(LoadProvenance, L19_EverySettingThatALoadDependsOnMovesAField) {
   const auto moved = core::moved_field(before, load_provenance(some_model(), {"CUDA_X=1"}));
   ASSERT_TRUE(moved);
   EXPECT_EQ(moved->field, Field::kLaunch);
+}
+
+TEST(LoadProvenance, L19_L23_EverySettingThatDecidesALoadMovesItsLaunch) {
+  using Change = std::function<void(catalog::ModelSettings&)>;
+  const std::vector<Change> both = {
+      [](catalog::ModelSettings& s) { s.load_timeout = std::chrono::minutes(5); },
+      [](catalog::ModelSettings& s) { s.load_stall = std::chrono::minutes(5); },
+      [](catalog::ModelSettings& s) { s.fatal_exceptions = {"MyError"}; },
+  };
+  const std::vector<Change> of_commands = {
+      [](catalog::ModelSettings& s) { s.directory = "/srv/other"; },
+      [](catalog::ModelSettings& s) { s.probe = "path:/health"; },
+      [](catalog::ModelSettings& s) { s.environment["A"] = "b"; },
+  };
+  const auto moved_by = [](catalog::Kind kind, const Change& change) {
+    catalog::Model model = some_model();
+    model.settings.kind = kind;
+    model.settings.command = {"serve", "{port}"};
+    const core::Provenance before = load_provenance(model, {});
+    change(model.settings);
+    const auto moved = core::moved_field(before, load_provenance(model, {}));
+    return moved && moved->field == core::ProvenanceField::kLaunch;
+  };
+  for (std::size_t i = 0; i < both.size(); ++i) {
+    EXPECT_TRUE(moved_by(catalog::Kind::kLlama, both[i])) << i;
+    EXPECT_TRUE(moved_by(catalog::Kind::kCommand, both[i])) << i;
+  }
+  for (std::size_t i = 0; i < of_commands.size(); ++i) {
+    EXPECT_TRUE(moved_by(catalog::Kind::kCommand, of_commands[i])) << i;
+  }
+  EXPECT_FALSE(moved_by(catalog::Kind::kCommand,
+                        [](catalog::ModelSettings& s) { s.ttl = std::chrono::minutes(5); }));
 }
 
 TEST(LoadProvenance, L19_ANewLoginIsNoOtherLaunchOfACommand) {
