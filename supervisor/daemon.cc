@@ -281,7 +281,8 @@ class Daemon {
         .run_dir = config_->server.run_dir,
         .mark_owner = mark_owner_,
         .log = {.directory = config_->server.log_dir, .keep = config_->server.log_keep},
-        .commands = commands_});
+        .commands = commands_,
+        .log_is_read = [this](const std::string& path) { return log_watcher_.reads(path); }});
     connectors_.emplace(WorkerConnectors::Parts{.clock = clock_,
                                                 .events = *events_,
                                                 .io = io_,
@@ -660,9 +661,14 @@ class Daemon {
       {.clock = clock_,
        .run_blocking = run_blocking_,
        .on_readable = readable_on(io_),
-       .on_cut = [this](const std::string& model, std::uint64_t size_before) {
-         if (preparer_) preparer_->tell_cut(model, size_before);
-       }}};
+       .on_cut =
+           [this](const std::string& model, std::uint64_t size_before) {
+             if (preparer_) preparer_->tell_cut(model, size_before);
+           },
+       .on_uncut =
+           [this](const std::string& model, const std::string& problem) {
+             if (preparer_) preparer_->tell_uncut(model, problem);
+           }}};
   std::optional<LaunchPreparer> preparer_;
   std::optional<LeftoverCleaner> cleaner_;
   std::optional<CatalogKeeper> catalog_;

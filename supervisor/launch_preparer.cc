@@ -187,6 +187,7 @@ void LaunchPreparer::take_log(const std::string& model, const std::string& insta
     parts_.events.emit_typed(events::LogUnwritable{.model = model, .problem = log.error().message});
     return;
   }
+  uncut_.erase(model);  // one that is too long was rotated
   prepared.spec.output = std::move(log->output);
   prepared.log = process::LogPlace{log->path, log->start, model};
   NewestLog& newest = logs_[model];
@@ -221,31 +222,62 @@ void LaunchPreparer::log_tail(const std::string& model, const Uuid& instance,
   });
 }
 
+struct LaunchPreparer::SizeLook {
+  struct Log {
+    process::LogPlace place;
+    std::uint64_t limit = 0;  // bytes
+  };
+  std::vector<Log> logs;
+  std::uint64_t keeps = 0;
+  std::map<std::string, std::uint64_t> cuts;    // sizes before them, by model
+  std::map<std::string, std::string> problems;  // why there was no cut, by model
+};
+
 void LaunchPreparer::watch_sizes() {
   sizes_ = parts_.clock.sleep_for(kSizePeriod, [this] {
-    std::vector<process::LogPlace> places;
+    auto look = std::make_shared<SizeLook>();
+    look->keeps = parts_.cut_keeps;
     for (const auto& [model, newest] : logs_) {
-      if (newest.place) places.push_back(*newest.place);
+      if (!newest.place) continue;
+      // What a load's watch has not read yet may be the reason why the load fails. It cuts what it
+      // has read; for the rest its log may grow to twice that (process::LogJudge).
+      const bool read = parts_.log_is_read && parts_.log_is_read(newest.place->path);
+      look->logs.push_back({*newest.place, read ? 2 * parts_.cut_over : parts_.cut_over});
     }
-    if (places.empty()) return watch_sizes();
+    if (look->logs.empty()) return watch_sizes();
     // The next look comes after this one, however long the disk takes.
-    parts_.run_blocking([this, places = std::move(places)] {
-      std::map<std::string, std::uint64_t> cuts;  // sizes before them, by model
-      for (const process::LogPlace& place : places) {
-        const Result<process::LogCut> cut = process::trim_live(place.path);
-        if (cut && cut->cut) cuts[place.model] = cut->size_before;
-      }
-      parts_.clock.post([this, cuts = std::move(cuts)] {
-        for (const auto& [model, size] : cuts) tell_cut(model, size);
+    parts_.run_blocking([this, look] {
+      cut_long_ones(*look);
+      parts_.clock.post([this, look] {
+        for (const auto& [model, size] : look->cuts) tell_cut(model, size);
+        for (const auto& [model, problem] : look->problems) tell_uncut(model, problem);
         watch_sizes();
       });
     });
   });
 }
 
+void LaunchPreparer::cut_long_ones(SizeLook& look) {
+  for (const auto& [place, limit] : look.logs) {
+    const Result<process::LogCut> cut = process::trim_live(place.path, limit, look.keeps);
+    if (cut) {
+      if (cut->cut) look.cuts[place.model] = cut->size_before;
+    } else if (cut.error().reason != Reason::kNotFound) {  // else somebody took it away
+      look.problems[place.model] = cut.error().message;
+    }
+  }
+}
+
 void LaunchPreparer::tell_cut(const std::string& model, std::uint64_t size_before) {
+  uncut_.erase(model);
   parts_.events.emit_typed(
       events::LogTruncated{.model = model, .size_bytes = static_cast<std::int64_t>(size_before)});
+}
+
+void LaunchPreparer::tell_uncut(const std::string& model, const std::string& problem) {
+  if (!uncut_.insert(model).second) return;
+  parts_.events.emit_typed(events::ServerDegraded{
+      .part = "log", .problem = "The log of " + model + " grows over its bound: " + problem});
 }
 
 }  // namespace berth

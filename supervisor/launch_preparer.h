@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "supervisor/catalog/model.h"
 #include "supervisor/command_runs.h"
 #include "supervisor/process/async.h"
+#include "supervisor/process/log_cut.h"
 #include "supervisor/process/log_file.h"
 #include "supervisor/process/log_watch.h"
 #include "supervisor/program_reader.h"
@@ -38,6 +40,10 @@ class LaunchPreparer {
     process::LogPolicy log;
     CommandRuns& commands;
     ProgramReader::Options programs = {};
+    // Whether a load's watch reads that log (process::FileLogWatcher::reads). Null: never.
+    std::function<bool(const std::string& path)> log_is_read{};
+    std::uint64_t cut_over = process::kLongestLiveLog;
+    std::uint64_t cut_keeps = process::kKeptOfLiveLog;
   };
 
   explicit LaunchPreparer(Parts parts);
@@ -56,6 +62,8 @@ class LaunchPreparer {
 
   // That log was cut (L10): an event says so.
   void tell_cut(const std::string& model, std::uint64_t size_before);
+  // That log is too long and cannot be cut: an event says so, once until it is cut again.
+  void tell_uncut(const std::string& model, const std::string& problem);
 
  private:
   // The launch of a command on its way through the steps, which take turns on the core strand and
@@ -78,6 +86,8 @@ class LaunchPreparer {
   [[nodiscard]] const process::LogPlace* place_of(const std::string& model,
                                                   const std::string& instance) const;
   void watch_sizes();
+  struct SizeLook;
+  static void cut_long_ones(SizeLook& look);
 
   struct NewestLog {
     std::string instance;
@@ -87,6 +97,7 @@ class LaunchPreparer {
   Parts parts_;
   ProgramReader programs_;
   std::map<std::string, NewestLog> logs_;  // by model
+  std::set<std::string> uncut_;            // models of which tell_uncut() has spoken
   Timer sizes_;
 };
 

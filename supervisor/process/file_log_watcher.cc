@@ -16,9 +16,12 @@ constexpr Duration kPollPeriod = std::chrono::milliseconds(500);
 // One step at a time: either the pool has the judge, or the watch waits for something to happen.
 class FileLogWatcher::Watch final : public LogWatch {
  public:
-  Watch(const Parts& parts, LogJudge::Options options, OnVerdict on_verdict)
+  Watch(const Parts& parts, std::shared_ptr<Paths> read, LogJudge::Options options,
+        OnVerdict on_verdict)
       : parts_(parts),
         model_(options.place.model),
+        read_(std::move(read)),
+        reads_(read_->insert(options.place.path)),
         shared_(std::make_shared<Shared>(std::move(options), this)),
         on_verdict_(std::move(on_verdict)) {
     take_step();
@@ -27,6 +30,7 @@ class FileLogWatcher::Watch final : public LogWatch {
   Watch& operator=(const Watch&) = delete;
   ~Watch() override {
     stop_waiting();
+    stop_reading();
     shared_->watch = nullptr;
     if (!working_) dismiss(parts_.run_blocking, *shared_);
   }
@@ -59,6 +63,7 @@ class FileLogWatcher::Watch final : public LogWatch {
       parts.clock.post([parts, model, shared, finishing,
                         step = finishing ? judge.finish(parts.clock) : judge.look(parts.clock)] {
         if (step.cut.cut && parts.on_cut) parts.on_cut(model, step.cut.size_before);
+        if (!step.cut_problem.empty() && parts.on_uncut) parts.on_uncut(model, step.cut_problem);
         if (shared->watch != nullptr) {
           shared->watch->on_step(step, finishing);
         } else {
@@ -71,10 +76,12 @@ class FileLogWatcher::Watch final : public LogWatch {
   void on_step(const LogJudge::Step& step, bool finishing) {
     working_ = false;
     if (done_ && (step.verdict || told_ || (finishing && !step.more))) {
+      stop_reading();
       const OnEnd done = std::exchange(done_, nullptr);
       done(step.verdict);
     } else if (step.verdict) {
       told_ = true;
+      stop_reading();
       const OnVerdict on_verdict = std::exchange(on_verdict_, nullptr);
       on_verdict(*step.verdict);
     } else if (done_ || step.more) {
@@ -101,8 +108,14 @@ class FileLogWatcher::Watch final : public LogWatch {
     quiet_.reset();
   }
 
+  void stop_reading() {
+    if (reads_ != read_->end()) read_->erase(std::exchange(reads_, read_->end()));
+  }
+
   const Parts parts_;
   const std::string model_;
+  const std::shared_ptr<Paths> read_;
+  Paths::iterator reads_;  // the end: no more
   const std::shared_ptr<Shared> shared_;
   OnVerdict on_verdict_;
   OnEnd done_;
@@ -113,11 +126,18 @@ class FileLogWatcher::Watch final : public LogWatch {
   Timer quiet_;
 };
 
+FileLogWatcher::FileLogWatcher(Parts parts)
+    : parts_(std::move(parts)), read_(std::make_shared<Paths>()) {}
+
+bool FileLogWatcher::reads(const std::string& path) const {
+  return read_->contains(path);
+}
+
 std::unique_ptr<LogWatch> FileLogWatcher::watch(LogPlace place,
                                                 std::vector<std::string> fatal_exceptions,
                                                 OnVerdict on_verdict) {
   return std::make_unique<Watch>(
-      parts_,
+      parts_, read_,
       LogJudge::Options{std::move(place), std::move(fatal_exceptions), parts_.use_inotify,
                         parts_.cut_over, parts_.cut_keeps},
       std::move(on_verdict));

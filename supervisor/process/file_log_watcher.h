@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,19 +27,27 @@ class FileLogWatcher final : public LogWatcher {
     bool use_inotify = true;  // false: as where the kernel grants none
     // A log was cut that was `size_before` bytes long (L10). On the core strand; may be null.
     std::function<void(const std::string& model, std::uint64_t size_before)> on_cut{};
+    // A log is too long and cannot be cut, at every step that found it so. As on_cut.
+    std::function<void(const std::string& model, const std::string& problem)> on_uncut{};
     std::uint64_t cut_over = kLongestLiveLog;
     std::uint64_t cut_keeps = kKeptOfLiveLog;
   };
 
-  explicit FileLogWatcher(Parts parts) : parts_(std::move(parts)) {}
+  explicit FileLogWatcher(Parts parts);
 
   std::unique_ptr<LogWatch> watch(LogPlace place, std::vector<std::string> fatal_exceptions,
                                   OnVerdict on_verdict) override;
 
+  // Whether a watch still reads that file: from its start until it has a verdict, was answered or
+  // is dropped.
+  [[nodiscard]] bool reads(const std::string& path) const;
+
  private:
   class Watch;
+  using Paths = std::multiset<std::string>;
 
   const Parts parts_;
+  const std::shared_ptr<Paths> read_;  // by the watches, which may outlive this
 };
 
 }  // namespace berth::process

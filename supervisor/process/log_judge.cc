@@ -71,9 +71,12 @@ std::uint64_t LogJudge::read_on(std::size_t most, const Clock& clock, Step& step
 
 void LogJudge::cut_if_long(Step& step) {
   const bool behind = step.more && !step.verdict;
-  if (auto cut = trim_live(file_.get(), behind ? 2 * options_.cut_over : options_.cut_over,
-                           options_.cut_keeps)) {
+  auto cut = trim_live(file_.get(), behind ? 2 * options_.cut_over : options_.cut_over,
+                       options_.cut_keeps);
+  if (cut) {
     step.cut = *cut;
+  } else {
+    step.cut_problem = std::move(cut).error().message;
   }
 }
 

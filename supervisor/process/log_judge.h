@@ -40,6 +40,7 @@ class LogJudge {
     // where inotify cannot be had.
     int wait_fd = -1;
     LogCut cut;
+    std::string cut_problem;  // why the log could not be cut, which is too long; mostly empty
   };
   // Reads what is there, at most kStepBytes. `clock` is only asked for the time.
   Step look(const Clock& clock);

@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -16,6 +19,8 @@
 #include <vector>
 
 #include "supervisor/command_runs.h"
+#include "supervisor/process/file_log_watcher.h"
+#include "supervisor/process/log_judge.h"
 #include "tests/simulation/sim_world.h"
 #include "tests/unit/process/temp_dir.h"
 
@@ -28,6 +33,9 @@ using Lines = std::vector<std::string>;
 
 class LaunchPreparerTest : public ::testing::Test {
  protected:
+  LaunchPreparerTest() : LaunchPreparerTest(process::kLongestLiveLog, process::kKeptOfLiveLog) {}
+  LaunchPreparerTest(std::uint64_t cut_over, std::uint64_t cut_keeps)
+      : cut_over_(cut_over), cut_keeps_(cut_keeps) {}
   Uuid prepare() {
     const Uuid instance = world_.ids.next();
     prepared_.reset();
@@ -80,6 +88,9 @@ class LaunchPreparerTest : public ::testing::Test {
   std::string hung_;
   std::map<std::string, std::optional<Result<residency::PreparedLaunch>>> answers_;
   CommandRuns commands_;
+  const std::uint64_t cut_over_;
+  const std::uint64_t cut_keeps_;
+  process::FileLogWatcher* watcher_ = nullptr;
   std::shared_ptr<catalog::Model> demo_ = sim::make_model("demo");
   std::optional<residency::PreparedLaunch> prepared_;
   LaunchPreparer preparer_{
@@ -93,13 +104,24 @@ class LaunchPreparerTest : public ::testing::Test {
        .mark_owner = "test",
        .log = {.directory = dir_.file("log")},
        .commands = commands_,
-       .programs = {
-           .find = [](const ProgramPlace& place) -> Result<std::string> { return place.name; },
-           .run_alone =
-               [this](const ProgramPlace& place, std::function<void()> work) {
-                 alone_.emplace_back(place.name, std::move(work));
-                 return Status{};
-               }}}};
+       .programs = {.find = [](const ProgramPlace& place) -> Result<std::string> {
+                      return place.name;
+                    },
+                    .run_alone =
+                        [this](const ProgramPlace& place, std::function<void()> work) {
+                          alone_.emplace_back(place.name, std::move(work));
+                          return Status{};
+                        }},
+       .log_is_read =
+           [this](const std::string& path) { return watcher_ != nullptr && watcher_->reads(path); },
+       .cut_over = cut_over_,
+       .cut_keeps = cut_keeps_}};
+};
+
+class SmallLogTest : public LaunchPreparerTest {
+ protected:
+  SmallLogTest() : LaunchPreparerTest(kLimit, kLimit / 8) {}
+  static constexpr std::uint64_t kLimit = 2 * process::LogJudge::kStepBytes;
 };
 
 TEST_F(LaunchPreparerTest, L24_ARecordNeverCarriesANewerInstancesLines) {
@@ -132,6 +154,75 @@ TEST_F(LaunchPreparerTest, L10_ALogThatNobodyReadsIsCutWithinASecond) {
     EXPECT_EQ(world_.events.count("log.truncated"), 1U) << "once for each cut";
   }
   EXPECT_EQ(sim::SimEvents::field(*world_.events.last("log.truncated"), "model"), "demo");
+}
+
+// The two cut at the same time: the look at the sizes leaves to the watch what that has not read.
+TEST_F(SmallLogTest, L10_L11_WhatALoadsWatchHasNotReadIsNotCut) {
+  prepare();
+  pool_and_settle();
+  // More than a watch reads in a step, and than a log may have that nobody reads.
+  std::string text;
+  while (text.size() < 3 * kLimit / 4) text += "loading a tensor\n";
+  write(text);
+  write("GGML_ASSERT(n_tokens > 0) failed\n");
+  write(text);
+  process::FileLogWatcher watcher(
+      {.clock = world_.clock,
+       .run_blocking = [this](std::function<void()> work) { pool_.push_back(std::move(work)); },
+       .on_readable = nullptr,
+       .use_inotify = false,
+       .on_cut = [this](const std::string& model,
+                        std::uint64_t size) { preparer_.tell_cut(model, size); },
+       .cut_over = kLimit,
+       .cut_keeps = kLimit / 8});
+  watcher_ = &watcher;
+  std::optional<core::LogVerdict> verdict;
+  const auto watch = watcher.watch(*prepared_->log, {},
+                                   [&](core::LogVerdict found) { verdict = std::move(found); });
+  EXPECT_TRUE(watcher.reads(prepared_->log->path));
+  world_.clock.advance(std::chrono::seconds(1));
+  ASSERT_EQ(pool_.size(), 2U) << "the watch and the look at the sizes";
+  std::swap(pool_.front(), pool_.back());
+  for (int step = 0; step < 8 && !verdict; ++step) pool_and_settle();
+  EXPECT_TRUE(verdict);
+
+  EXPECT_EQ(world_.events.count("log.truncated"), 1U) << "by the watch, which has read enough";
+
+  // Now it is a log that nobody reads.
+  EXPECT_FALSE(watcher.reads(prepared_->log->path));
+  write(text + text);
+  world_.clock.advance(std::chrono::seconds(1));
+  pool_and_settle();
+  EXPECT_LE(std::filesystem::file_size(prepared_->log->path), kLimit);
+  EXPECT_EQ(world_.events.count("log.truncated"), 2U);
+  watcher_ = nullptr;
+}
+
+TEST_F(SmallLogTest, L10_ALogThatCannotBeCutIsToldOnce) {
+  prepare();
+  pool_and_settle();
+  ASSERT_EQ(::ftruncate(prepared_->spec.output.get(), static_cast<off_t>(2 * kLimit)), 0);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit nothing{0, before.rlim_max};
+  for (int look = 0; look < 3; ++look) {
+    world_.clock.advance(std::chrono::seconds(1));
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &nothing), 0);
+    pool_and_settle();
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    ASSERT_EQ(world_.events.count("server.degraded"), 1U);
+  }
+  ::signal(SIGXFSZ, handler);
+  EXPECT_EQ(sim::SimEvents::field(*world_.events.last("server.degraded"), "part"), "log");
+  const std::string problem =
+      sim::SimEvents::field(*world_.events.last("server.degraded"), "problem");
+  EXPECT_NE(problem.find("demo"), std::string::npos);
+  EXPECT_NE(problem.find(prepared_->log->path), std::string::npos);
+  EXPECT_EQ(world_.events.count("log.truncated"), 0U);
+  world_.clock.advance(std::chrono::seconds(1));
+  pool_and_settle();
+  EXPECT_EQ(world_.events.count("log.truncated"), 1U) << "tried again";
 }
 
 TEST_F(LaunchPreparerTest, L24_NorWhereTheNewerBeginsWhileTheLogIsRead) {
