@@ -298,7 +298,15 @@ class Daemon {
                                             // L23; before the first request there is none to judge
                                             if (residency_) residency_->catalog_changed();
                                             programs_->look();
+                                            drivers_->look();
                                           }});
+    drivers_.emplace(DriverKeeper::Parts{.clock = clock_,
+                                         .run_blocking = run_blocking_,
+                                         .read = [] { return DeviceDrivers::read(); },
+                                         .on_changed =
+                                             [this] {
+                                               if (residency_) residency_->catalog_changed();
+                                             }});
     programs_.emplace(ProgramWatch::Parts{.clock = clock_,
                                           .run_alone = run_alone_,
                                           .run_blocking = run_blocking_,
@@ -352,10 +360,9 @@ class Daemon {
                 },
             .boot_id = boot_id_,
             .provenance =
-                [this, environment = own_environment(),
-                 drivers = DeviceDrivers::read()](const catalog::Model& model) {
+                [this, environment = own_environment()](const catalog::Model& model) {
                   return load_provenance(model, environment, programs_->files_of(model.name),
-                                         drivers);
+                                         drivers_->drivers());
                 },
             .memory = memory_domains,
             .watch_tree =
@@ -546,6 +553,7 @@ class Daemon {
       catalog_->use(config_);
     }
     catalog_->rescan();
+    drivers_->look();
     if (std::exchange(reload_wanted_, false)) reload();
   }
 
@@ -673,6 +681,7 @@ class Daemon {
   std::optional<LeftoverCleaner> cleaner_;
   std::optional<CatalogKeeper> catalog_;
   std::optional<ProgramWatch> programs_;
+  std::optional<DriverKeeper> drivers_;
   std::unique_ptr<residency::Residency> residency_;
   std::optional<LoopMonitor> monitor_;
   std::optional<admin::ServerState> state_;

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 namespace berth {
 namespace {
@@ -73,6 +74,19 @@ std::string DeviceDrivers::of(std::string_view device) const {
   if (device.starts_with("ROCm") || device.starts_with("HIP")) return amd_;
   if (device == "CPU") return {};
   return joined({nvidia_, amd_, intel_});
+}
+
+void DriverKeeper::look() {
+  if (std::exchange(looking_, true)) return;
+  parts_.run_blocking(
+      [this] { parts_.clock.post([this, drivers = parts_.read()] { take(drivers); }); });
+}
+
+void DriverKeeper::take(const DeviceDrivers& drivers) {
+  looking_ = false;
+  if (drivers_ == drivers) return;
+  drivers_ = drivers;
+  if (parts_.on_changed) parts_.on_changed();
 }
 
 }  // namespace berth

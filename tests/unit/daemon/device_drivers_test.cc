@@ -5,10 +5,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "supervisor/catalog/model.h"
 #include "supervisor/load_provenance.h"
+#include "tests/simulation/sim_clock.h"
 
 namespace berth {
 namespace {
@@ -72,6 +76,42 @@ TEST_F(DeviceDriversTest, L19_L23_AnotherDriverIsAnotherProvenance) {
   ASSERT_TRUE(moved);
   EXPECT_EQ(moved->field, core::ProvenanceField::kDevices);
   EXPECT_NE(core::to_string(*moved).find("nvidia 570.86.15"), std::string::npos);
+}
+
+TEST_F(DeviceDriversTest, L23_ADriverThatIsReplacedIsSeenAtTheNextLook) {
+  sim::SimClock clock;
+  std::vector<std::function<void()>> pool;
+  int changes = 0;
+  write("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX  550.54.15  x\n");
+  DriverKeeper keeper{
+      {.clock = clock,
+       .run_blocking = [&pool](std::function<void()> work) { pool.push_back(std::move(work)); },
+       .read = [this] { return DeviceDrivers::read(root_); },
+       .on_changed = [&changes] { ++changes; }}};
+  const auto look = [&] {
+    keeper.look();
+    keeper.look();
+    EXPECT_EQ(pool.size(), 1U);
+    for (const auto& work : std::exchange(pool, {})) work();
+    clock.settle();
+  };
+  look();
+  EXPECT_EQ(changes, 0);
+  write("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX  570.86.15  x\n");
+  EXPECT_EQ(keeper.drivers().of("CUDA0"), "nvidia 550.54.15");
+  look();
+  EXPECT_EQ(changes, 1);
+  EXPECT_EQ(keeper.drivers().of("CUDA0"), "nvidia 570.86.15");
+}
+
+TEST_F(DeviceDriversTest, L23_ADriverThatCannotBeReadLiftsNothing) {
+  catalog::Model model;
+  model.settings.devices = {"CUDA0"};
+  const core::Provenance unread = load_provenance(model, {}, nullptr, DeviceDrivers::read(root_));
+  write("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX  550.54.15  x\n");
+  const core::Provenance read = load_provenance(model, {}, nullptr, DeviceDrivers::read(root_));
+  EXPECT_FALSE(core::moved_field(unread, read));
+  EXPECT_FALSE(core::moved_field(read, unread));
 }
 
 }  // namespace
