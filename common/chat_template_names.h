@@ -1,67 +1,13 @@
 #pragma once
 
-#include <array>
+#include <span>
 #include <string_view>
 
 namespace berth {
 
 // The chat templates that libllama brings along, by name, in alphabetical order: what
-// `chat_template = "builtin:NAME"` takes. berthd links no libllama, so it has them from here; a
-// test compares them with libllama's own list.
-// Source: llama_chat_builtin_templates() of llama.cpp 0.7.0.
-inline constexpr auto kChatTemplateNames = std::to_array<std::string_view>({"bailing",
-                                                                            "bailing-think",
-                                                                            "bailing2",
-                                                                            "chatglm3",
-                                                                            "chatglm4",
-                                                                            "chatml",
-                                                                            "command-r",
-                                                                            "deepseek",
-                                                                            "deepseek-ocr",
-                                                                            "deepseek2",
-                                                                            "deepseek3",
-                                                                            "exaone-moe",
-                                                                            "exaone3",
-                                                                            "exaone4",
-                                                                            "falcon3",
-                                                                            "gemma",
-                                                                            "gigachat",
-                                                                            "glmedge",
-                                                                            "gpt-oss",
-                                                                            "granite",
-                                                                            "granite-4.0",
-                                                                            "granite-4.1",
-                                                                            "grok-2",
-                                                                            "hunyuan-dense",
-                                                                            "hunyuan-moe",
-                                                                            "hunyuan-vl",
-                                                                            "kimi-k2",
-                                                                            "llama2",
-                                                                            "llama2-sys",
-                                                                            "llama2-sys-bos",
-                                                                            "llama2-sys-strip",
-                                                                            "llama3",
-                                                                            "llama4",
-                                                                            "megrez",
-                                                                            "minicpm",
-                                                                            "mistral-v1",
-                                                                            "mistral-v3",
-                                                                            "mistral-v3-tekken",
-                                                                            "mistral-v7",
-                                                                            "mistral-v7-tekken",
-                                                                            "monarch",
-                                                                            "openchat",
-                                                                            "orion",
-                                                                            "pangu-embedded",
-                                                                            "phi3",
-                                                                            "phi4",
-                                                                            "rwkv-world",
-                                                                            "seed_oss",
-                                                                            "smolvlm",
-                                                                            "solar-open",
-                                                                            "vicuna",
-                                                                            "vicuna-orca",
-                                                                            "yandex",
-                                                                            "zephyr"});
+// `chat_template = "builtin:NAME"` takes. berthd links no libllama, so it has them from the build,
+// which asks the libllama that berth-worker is linked with.
+std::span<const std::string_view> chat_template_names();
 
 }  // namespace berth

@@ -72,7 +72,7 @@ struct SettingSpec {
   std::string_view word = {};     // taken besides: "auto", "off"
   std::string_view choices = {};  // of kChoice, separated by blanks
   std::string_view prefix = {};  // of a kPath: a text that begins with it is no path, but names …
-  std::span<const std::string_view> prefix_names = {};  // … one of these
+  std::span<const std::string_view> (*prefix_names)() = nullptr;  // … one of these
   bool may_be_empty = false;
   bool used = false;  // by this version; else it is checked and reported as ignored
   Applies applies = Applies::kEvery;

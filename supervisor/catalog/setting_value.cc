@@ -260,7 +260,8 @@ class ValueCheck {
 
   [[nodiscard]] Text prefixed(const TomlNode& node) const {
     const std::string name = node.text.substr(spec_.prefix.size());
-    const std::vector<std::string> names(spec_.prefix_names.begin(), spec_.prefix_names.end());
+    const std::span<const std::string_view> listed = spec_.prefix_names();
+    const std::vector<std::string> names(listed.begin(), listed.end());
     if (std::find(names.begin(), names.end(), name) != names.end()) return node.text;
     const auto near = nearest_names(name, names, 1);
     std::string known;
