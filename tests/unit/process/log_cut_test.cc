@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <linux/falloc.h>
 #include <linux/magic.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -18,6 +16,7 @@
 #include <thread>
 
 #include "common/fd.h"
+#include "tests/unit/process/file_size_limit.h"
 #include "tests/unit/process/temp_dir.h"
 
 namespace berth::process {
@@ -174,26 +173,6 @@ TEST_P(LogCutTest, L10_ALineWithoutAnEndIsCutToo) {
   EXPECT_EQ(log_place(reader.get(), 300'001), after.find("end\n"));
 }
 
-// As a disk that is full or broken: nothing at or behind `bytes` can be written.
-class NothingWritableBehind {
- public:
-  explicit NothingWritableBehind(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  }
-  NothingWritableBehind(const NothingWritableBehind&) = delete;
-  NothingWritableBehind& operator=(const NothingWritableBehind&) = delete;
-  ~NothingWritableBehind() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  sighandler_t handler_;
-};
-
 TEST_P(LogCutTest, L10_ACutThatFailsClaimsNothing) {
   append(path_, numbered_lines(0, 10'000));
   ASSERT_TRUE(trim_live(path_, 70'000, 30'000)->cut);
@@ -203,7 +182,7 @@ TEST_P(LogCutTest, L10_ACutThatFailsClaimsNothing) {
   const UniqueFd reader(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   const std::uint64_t end = log_end(reader.get());
   {
-    const NothingWritableBehind limit(10'000);
+    const testing::FileSizeLimit limit(10'000);
     EXPECT_FALSE(trim_live(path_, 70'000, 30'000));
   }
   const std::string after = slurp(path_);
@@ -217,6 +196,19 @@ TEST_P(LogCutTest, L10_ACutThatFailsClaimsNothing) {
 
   ASSERT_TRUE(trim_live(path_, 70'000, 30'000)->cut) << "the next time";
   EXPECT_EQ(log_end(reader.get()), end);
+}
+
+// The first line that is kept carries the mark before a part of the file is taken out.
+TEST_P(LogCutTest, L10_ACutThatFailsHalfwayLosesNoLine) {
+  const std::string text = numbered_lines(0, 10'000);
+  append(path_, text);
+  constexpr std::size_t kBlock = 4096;
+  const std::size_t first_block = (text.size() - 30'000 + kBlock - 1) / kBlock * kBlock;
+  {
+    const testing::FileSizeLimit limit(first_block + 10);
+    static_cast<void>(trim_live(path_, 70'000, 30'000));
+  }
+  EXPECT_THAT(slurp(path_), EndsWith(text.substr(first_block)));
 }
 
 TEST_P(LogCutTest, ASmallFileNeedsNotBeWritable) {

@@ -19,6 +19,7 @@
 #include "supervisor/process/asio_clock.h"
 #include "supervisor/process/file_log_watcher.h"
 #include "supervisor/process/log_cut.h"
+#include "tests/unit/process/file_size_limit.h"
 #include "tests/unit/process/loop.h"
 #include "tests/unit/process/temp_dir.h"
 
@@ -80,6 +81,8 @@ class LogWatchTest : public ::testing::Test {
          .use_inotify = use_inotify,
          .on_cut = [this](const std::string& model,
                           std::uint64_t size_before) { cuts_.emplace_back(model, size_before); },
+         .on_uncut = [this](const std::string& model,
+                            const std::string& problem) { uncut_.emplace_back(model, problem); },
          .cut_over = cut_over_,
          .cut_keeps = 1000});
     watch_ = watcher.watch({path_, offset, "demo"}, fatal_, [this](LogVerdict verdict) {
@@ -117,6 +120,7 @@ class LogWatchTest : public ::testing::Test {
   asio::thread_pool pool_{2};
   std::uint64_t cut_over_ = kLongestLiveLog;
   std::vector<std::pair<std::string, std::uint64_t>> cuts_;  // models, sizes before
+  std::vector<std::pair<std::string, std::string>> uncut_;   // models, problems
   int steps_ = 0;
   int waits_ = 0;
   int verdicts_ = 0;
@@ -285,6 +289,20 @@ TEST_F(LogWatchTest, L10_ALogThatIsReadIsCutWhenItIsTooLong) {
   ASSERT_TRUE(await_verdict());
   EXPECT_EQ(verdict_->reason, "GGML_ASSERT(n_tokens > 0) failed") << "no byte is lost to it";
   EXPECT_EQ(cuts_.size(), 1U);
+}
+
+TEST_F(LogWatchTest, L10_ALogThatCannotBeCutIsToldAndReadOn) {
+  cut_over_ = 10'000;
+  append(path_, flood(13'000) + kNative);
+  {
+    const testing::FileSizeLimit nothing(0);
+    start();
+    ASSERT_TRUE(await_verdict());
+  }
+  ASSERT_EQ(uncut_.size(), 1U);
+  EXPECT_EQ(uncut_.front().first, "demo");
+  EXPECT_NE(uncut_.front().second, "");
+  EXPECT_TRUE(cuts_.empty());
 }
 
 TEST_F(LogWatchTest, L10_TheExitCutsTheLogToo) {
