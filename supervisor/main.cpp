@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -12,6 +13,8 @@
 int main(int argc, char** argv) {
   constexpr int kWrongUse = 2;
   int exit_code = 0;
+  // One that comes before anybody can read the configuration again must not end the program.
+  std::signal(SIGHUP, SIG_IGN);
   const std::optional<berth::DaemonOptions> options = berth::parse_options(argc, argv, exit_code);
   if (!options) return exit_code;
 

@@ -30,7 +30,7 @@ std::optional<DaemonOptions> parse_options(int argc, char** argv, int& exit_code
   app.footer(
       "Exit status: 0 stopped as told; 1 could not start or failed; 2 wrong use or configuration.\n"
       "Signals: SIGTERM and SIGINT finish the streams and stop (a second one ends them at once);\n"
-      "SIGHUP reads the model directories again.");
+      "SIGHUP reads the configuration and the model directories again.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

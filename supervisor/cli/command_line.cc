@@ -376,6 +376,7 @@ CommandLine::CommandLine()
 void CommandLine::check_model_names() {
   const CLI::Validator is_text(
       [](const std::string& name) {
+        if (name.empty()) return std::string("the name is empty");
         const auto at = first_invalid_utf8(name);
         return at ? "the name is not valid UTF-8 (byte " + std::to_string(*at) + ")"
                   : std::string();

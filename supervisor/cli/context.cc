@@ -10,7 +10,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::chrono::seconds kConnectDeadline{2};
+constexpr std::chrono::seconds kConnectDeadline{10};
 constexpr std::size_t kMessageBytes = 4096;
 
 }  // namespace

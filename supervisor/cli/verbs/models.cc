@@ -30,8 +30,13 @@ std::string shown_problem(const v1::Model& model, WallTime now) {
   if (!model.problem().empty()) return printable_line(model.problem(), kProblemBytes);
   if (!model.has_failure()) return "";
   const v1::Failure& failure = model.failure();
-  return printable_line(failure.class_() + ": " + failure.reason(), kProblemBytes) + " (" +
-         ago(failure.since_unix_ms(), now) + ")";
+  std::string text = failure.class_();
+  const auto add = [&text](const std::string& more) {
+    if (!more.empty()) text += ": " + more;
+  };
+  add(failure.has_exit_code() ? "exit " + std::to_string(failure.exit_code()) : failure.signal());
+  add(failure.reason());
+  return printable_line(text, kProblemBytes) + " (" + ago(failure.since_unix_ms(), now) + ")";
 }
 
 }  // namespace

@@ -88,6 +88,26 @@ TEST_F(VerbsTest, T3_ModelsShowsWhichFailed) {
       << program.out.text;
 }
 
+TEST_F(VerbsTest, T3_AFailureWithoutAReasonShowsItsExit) {
+  daemon.list_models = [](grpc::ServerContext&, const v1::ListModelsRequest&,
+                          v1::ListModelsResponse& reply) {
+    for (const auto* const name : {"exits", "dies"}) {
+      v1::Model& model = *reply.add_models();
+      model = test::model(name);
+      model.set_state("failed");
+      model.mutable_failure()->set_class_("unclassified");
+      model.mutable_failure()->set_since_unix_ms(1);
+    }
+    reply.mutable_models(0)->mutable_failure()->set_exit_code(7);
+    reply.mutable_models(1)->mutable_failure()->set_signal("SIGSEGV");
+    return grpc::Status::OK;
+  };
+  ASSERT_EQ(program.run({"models"}), ExitCode::kOk);
+  for (const auto* const part : {"unclassified: exit 7 (", "unclassified: SIGSEGV ("}) {
+    EXPECT_NE(program.out.text.find(part), std::string::npos) << program.out.text;
+  }
+}
+
 TEST_F(VerbsTest, NoModelsIsSaidWithWhatToDo) {
   daemon.list_models = [](grpc::ServerContext&, const v1::ListModelsRequest&,
                           v1::ListModelsResponse&) { return grpc::Status::OK; };

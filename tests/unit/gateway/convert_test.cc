@@ -76,6 +76,7 @@ TEST(Convert, T3_AModelThatFailedIsNotOneThatIsMerelyNotLoaded) {
   record.failure_class = core::FailureClass::kPermanent;
   record.reason = "unknown model architecture";
   record.ended = WallTime(std::chrono::seconds(7));
+  record.exit = core::Exited{3};
   auto again = record;
   again.model = "loading";
   put_failures({record, again}, to);
@@ -85,6 +86,7 @@ TEST(Convert, T3_AModelThatFailedIsNotOneThatIsMerelyNotLoaded) {
   EXPECT_EQ(to.models(1).failure().class_(), "permanent");
   EXPECT_EQ(to.models(1).failure().reason(), "unknown model architecture");
   EXPECT_EQ(to.models(1).failure().since_unix_ms(), 7000);
+  EXPECT_EQ(to.models(1).failure().exit_code(), 3);
   EXPECT_EQ(to.models(2).state(), "loading");
 }
 
