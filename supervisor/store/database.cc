@@ -52,10 +52,20 @@ bool is_damage(int code) {
   return code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
 }
 
+// Whether one of the files that SQLite makes beside the one at `path` cannot be made for want of
+// room. SQLite itself only says that it cannot be opened, and its last errno is of another try.
+bool takes_no_file(const std::string& path) {
+  return std::ranges::any_of(std::array{"-wal", "-shm"}, [&path](const char* end) {
+    const UniqueFd file(
+        ::open((path + end).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    return !file && (errno == ENOSPC || errno == EDQUOT);
+  });
+}
+
 // The disk takes nothing; that may pass. SQLite calls most of it an I/O error, as where a quota or
-// a limit of files' sizes is reached, and a log that cannot be made a file that cannot be opened.
-bool is_full(int code, int system_error) {
-  if (code == SQLITE_CANTOPEN) return system_error == ENOSPC || system_error == EDQUOT;
+// a limit of files' sizes is reached.
+bool is_full(int code, const std::string& path) {
+  if (code == SQLITE_CANTOPEN) return takes_no_file(path);
   return code == SQLITE_FULL || code == SQLITE_IOERR;
 }
 
@@ -226,16 +236,14 @@ Result<Attempt> attempt_open(const std::string& path) {
     attempt.full = made.error().message;
     return attempt;
   }
-  std::optional<SQLite::Database> connection;
   try {
-    connection.emplace(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyMs);
-    if (auto ready = prepare(*connection, path); !ready) return fail(std::move(ready).error());
-    attempt.connection = std::move(connection);
+    SQLite::Database connection(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyMs);
+    if (auto ready = prepare(connection, path); !ready) return fail(std::move(ready).error());
+    attempt.connection.emplace(std::move(connection));
   } catch (const SQLite::Exception& exception) {
-    const int system_error = connection ? ::sqlite3_system_errno(connection->getHandle()) : 0;
     if (is_damage(exception.getErrorCode())) {
       attempt.damage = exception.what();
-    } else if (is_full(exception.getErrorCode(), system_error)) {
+    } else if (is_full(exception.getErrorCode(), path)) {
       attempt.full = to_error(path, exception).message;
     } else {
       return fail(to_error(path, exception));
@@ -473,16 +481,18 @@ Status Database::put_event(const Event& event) {
   });
 }
 
-Result<std::vector<StoredEvent>> Database::events_since(WallTime since, const std::string& prefix,
-                                                        std::size_t limit) {
+Result<std::vector<StoredEvent>> Database::events(const EventFilter& filter, std::size_t limit) {
   return impl_->guard([&](SQLite::Database& connection) {
     SQLite::Statement query(connection,
                             "SELECT sequence, time_ms, name, level, fields FROM events "
                             "WHERE time_ms >= ?1 AND substr(name, 1, length(?2)) = ?2 "
-                            "ORDER BY sequence DESC LIMIT ?3");
-    query.bind(1, to_ms(since));
-    query.bind(2, prefix);
-    query.bind(3, to_sqlite(std::min(limit, kMostRows)));
+                            "AND (?3 = '' OR instr(fields, ?3) > 0) "
+                            "ORDER BY sequence DESC LIMIT ?4");
+    query.bind(1, to_ms(filter.since));
+    query.bind(2, filter.prefix);
+    // An id has nothing that JSON writes otherwise.
+    query.bind(3, filter.request.empty() ? "" : "\"request\":\"" + filter.request + '"');
+    query.bind(4, to_sqlite(std::min(limit, kMostRows)));
     std::vector<StoredEvent> found;
     while (query.executeStep()) {
       StoredEvent event;

@@ -436,12 +436,11 @@ void RealStore::put_event(Event event) {
       {[event = std::move(event)](Database& database) { return database.put_event(event); }});
 }
 
-void RealStore::events_since(WallTime since, std::string prefix, std::size_t limit,
-                             std::function<void(Result<std::vector<StoredEvent>>)> done) {
+void RealStore::events(EventFilter filter, std::size_t limit,
+                       std::function<void(Result<std::vector<StoredEvent>>)> done) {
   worker_->read(reader<std::vector<StoredEvent>>(
-      worker_->clock(), std::move(done),
-      [since, prefix = std::move(prefix), limit](Database& database) {
-        return database.events_since(since, prefix, limit);
+      worker_->clock(), std::move(done), [filter = std::move(filter), limit](Database& database) {
+        return database.events(filter, limit);
       }));
 }
 

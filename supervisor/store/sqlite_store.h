@@ -41,9 +41,9 @@ struct StoreOptions {
 // given up first, and apart from them StoreOptions::waiting writes about failures, which so are
 // lost last. What the file refuses for good is given up alone. on_degraded is told when records
 // begin to wait or are lost, and again with the number of the lost when all is written; lost
-// failures are told apart. Where the disk is full at the first start, reads find an empty database
-// until the file can be made. Reads answer kStoreBusy when the queue is full, kStoreUnavailable
-// when the file fails.
+// failures are told apart. Where the disk is full at the start, reads find what the file held then,
+// or an empty database if there was none, until it can be written. Reads answer kStoreBusy when the
+// queue is full, kStoreUnavailable when the file fails.
 //
 // All calls may come from any thread. `clock` must outlive it; results that come after its end are
 // still posted.
@@ -72,8 +72,8 @@ class RealStore : public Store {
   void remove_process(std::string instance) override;
   void processes(std::function<void(Result<std::vector<ProcessRecord>>)> done) override;
   void put_event(Event event) override;
-  void events_since(WallTime since, std::string prefix, std::size_t limit,
-                    std::function<void(Result<std::vector<StoredEvent>>)> done) override;
+  void events(EventFilter filter, std::size_t limit,
+              std::function<void(Result<std::vector<StoredEvent>>)> done) override;
 
  private:
   class Worker;

@@ -58,6 +58,13 @@ struct StoredEvent {
   std::vector<std::pair<std::string, FieldValue>> fields;
 };
 
+// Which events are meant; an empty text asks for nothing.
+struct EventFilter {
+  WallTime since{};       // at or after
+  std::string prefix{};   // of the name
+  std::string request{};  // the field `request`, as gateway::validate_request_id() takes it
+};
+
 // The supervisor's durable state. All calls from the core strand and return at once; work is done
 // elsewhere in the order of the calls, and results come back on the core strand. A store that
 // cannot write (full disk) keeps the supervisor serving: it drops what it cannot keep, says so once
@@ -97,10 +104,9 @@ class Store {
   // Keeps an event whose sequence and time are set; one whose sequence is kept already changes
   // nothing. At most 50,000 are kept, the youngest.
   virtual void put_event(Event event) = 0;
-  // The youngest `limit` events at or after `since` whose name begins with `prefix` (empty: all),
-  // oldest first.
-  virtual void events_since(WallTime since, std::string prefix, std::size_t limit,
-                            std::function<void(Result<std::vector<StoredEvent>>)> done) = 0;
+  // The youngest `limit` events that the filter takes, oldest first.
+  virtual void events(EventFilter filter, std::size_t limit,
+                      std::function<void(Result<std::vector<StoredEvent>>)> done) = 0;
 };
 
 }  // namespace berth::store

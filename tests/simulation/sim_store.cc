@@ -143,13 +143,17 @@ void SimStore::put_event(Event event) {
   events_.try_emplace(event.sequence, std::move(kept));
 }
 
-void SimStore::events_since(WallTime since, std::string prefix, std::size_t limit,
-                            std::function<void(Result<std::vector<store::StoredEvent>>)> done) {
+void SimStore::events(store::EventFilter filter, std::size_t limit,
+                      std::function<void(Result<std::vector<store::StoredEvent>>)> done) {
+  const auto is_meant = [&filter](const store::StoredEvent& event) {
+    if (event.time < filter.since || !event.name.starts_with(filter.prefix)) return false;
+    return filter.request.empty() ||
+           std::ranges::find(event.fields, std::pair<std::string, FieldValue>(
+                                               "request", filter.request)) != event.fields.end();
+  };
   std::vector<store::StoredEvent> found;
   for (auto at = events_.rbegin(); at != events_.rend() && found.size() < limit; ++at) {
-    if (at->second.time >= since && at->second.name.starts_with(prefix)) {
-      found.push_back(at->second);
-    }
+    if (is_meant(at->second)) found.push_back(at->second);
   }
   std::ranges::reverse(found);
   clock_.post_from("store", [done = std::move(done), found = std::move(found)] { done(found); });

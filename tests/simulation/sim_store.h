@@ -34,8 +34,8 @@ class SimStore : public store::Store {
   void remove_process(std::string instance) override;
   void processes(std::function<void(Result<std::vector<store::ProcessRecord>>)> done) override;
   void put_event(Event event) override;
-  void events_since(WallTime since, std::string prefix, std::size_t limit,
-                    std::function<void(Result<std::vector<store::StoredEvent>>)> done) override;
+  void events(store::EventFilter filter, std::size_t limit,
+              std::function<void(Result<std::vector<store::StoredEvent>>)> done) override;
 
   // For tests.
   [[nodiscard]] const std::map<std::string, store::LoadRecord>& load_records() const {

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "supervisor/admin/grpc/calls.h"
@@ -27,8 +29,9 @@ class WatchEventsCall : public rpc::EventWriter<v1::Event> {
     const bool last_only = request_.since_unix_ms() == 0;
     const WallTime since{std::chrono::milliseconds(request_.since_unix_ms())};
     state_.services.clock.post([self, last_only, since] {
-      self->state_.store.events_since(
-          since, self->request_.prefix(), last_only ? kLastEvents : kMostEvents,
+      self->state_.store.events(
+          {since, self->request_.prefix(), self->request_.request_id()},
+          last_only ? kLastEvents : kMostEvents,
           [self](Result<std::vector<store::StoredEvent>> kept) {
             // Thousands of events are converted: not on the core strand.
             auto events =
@@ -62,12 +65,20 @@ class WatchEventsCall : public rpc::EventWriter<v1::Event> {
 
   void from_hub(const Event& event) {
     if (event.time.time_since_epoch().count() < request_.since_unix_ms()) return;
-    if (!event.name.starts_with(request_.prefix())) return;
+    if (!event.name.starts_with(request_.prefix()) || !is_of_request(event)) return;
     if (waiting() >= kMostUnread) {
       return end(rpc::to_status(Error(
           Reason::kQueueFull, "Events came faster than they were read; ask again with `since`.")));
     }
     push(to_proto(event));
+  }
+
+  [[nodiscard]] bool is_of_request(const Event& event) const {
+    if (request_.request_id().empty()) return true;
+    return std::ranges::any_of(event.fields, [this](const EventField& field) {
+      const auto* text = std::get_if<std::string>(&field.value);
+      return field.name == "request" && text != nullptr && *text == request_.request_id();
+    });
   }
 
   void on_over() override {

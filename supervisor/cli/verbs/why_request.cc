@@ -23,10 +23,20 @@ std::string text_of(const v1::Event& event, std::string_view name) {
   return printable_line(field->text(), kShownBytes);
 }
 
-// "request.refused" as "was refused".
+// What the daemon takes as a request's id: clients may bring their own.
+bool can_be_request(std::string_view id) {
+  constexpr std::size_t kMostBytes = 128;
+  return !id.empty() && id.size() <= kMostBytes && std::ranges::all_of(id, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == ':' || c == '-';
+  });
+}
+
+// "request.refused" as "was refused". Of those that are kept, none says that it was admitted: that
+// is known only of the daemon that runs now.
 std::string end_words(const v1::Event& event) {
   const std::string_view name = event.name();
-  if (name == "request.admitted") return "runs, or was running when the daemon ended; it began";
+  if (name == "request.admitted") return "runs; it began";
   if (name == "request.finished") return "was answered";
   if (name == "request.cancelled") return "was given up by its client";
   if (name == "request.refused") return "was refused";
@@ -36,9 +46,11 @@ std::string end_words(const v1::Event& event) {
 }  // namespace
 
 std::optional<ExitCode> why_request(Context& context, Client& client, const std::string& id) {
+  if (!can_be_request(id)) return std::nullopt;
   v1::WatchEventsRequest request;
   request.set_prefix("request.");
   request.set_since_unix_ms(1);
+  request.set_request_id(id);
   std::vector<v1::Event> found;
   const auto reply = client.watch_events(request,
                                          [&](const v1::Event& event) {

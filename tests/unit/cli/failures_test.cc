@@ -292,6 +292,8 @@ TEST_F(FailuresTest, WhyTellsWhatBecameOfARequest) {
   daemon.watch_events = [](grpc::ServerContext&, const v1::WatchEventsRequest& request,
                            grpc::ServerWriter<v1::Event>& writer) {
     EXPECT_EQ(request.prefix(), "request.");
+    EXPECT_FALSE(request.request_id().empty());
+    // An older daemon gives those of all.
     for (const char* id : {"r-0", "r-1", "r-2"}) {
       v1::Event event;
       event.set_name("request.refused");
@@ -316,6 +318,12 @@ TEST_F(FailuresTest, WhyTellsWhatBecameOfARequest) {
   EXPECT_EQ(program.run({"why", "r-1", "--json"}), ExitCode::kOk);
   EXPECT_NE(program.out.text.find("\"request\": \"r-1\""), std::string::npos);
   EXPECT_EQ(program.run({"why", "r-9"}), ExitCode::kNo);
+  daemon.watch_events = [](grpc::ServerContext&, const v1::WatchEventsRequest& request,
+                           grpc::ServerWriter<v1::Event>&) {
+    ADD_FAILURE() << request.request_id() << " is no request's id";
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(program.run({"why", "my model/2"}), ExitCode::kNo);
   EXPECT_NE(program.err.text.find("There is no model of this name."), std::string::npos);
 }
 

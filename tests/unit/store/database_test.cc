@@ -159,19 +159,34 @@ TEST_F(DatabaseTest, EventsSinceGivesTheYoungestOldestFirst) {
   EXPECT_EQ(*database->last_sequence(), 10U);
   ASSERT_TRUE(database->put_event(numbered_event(10, 9999, "other")));  // kept already
 
-  const auto all = database->events_since(at_ms(0), "", 100);
+  const auto all = database->events({at_ms(0), ""}, 100);
   ASSERT_EQ(all->size(), 10U);
   EXPECT_EQ(all->front().sequence, 1U);
   EXPECT_EQ(all->back().name, "load.ready");
   EXPECT_EQ(all->back().fields.size(), 2U);
   EXPECT_EQ(all->back().level, Level::kInfo);
 
-  const auto loads = database->events_since(at_ms(300), "load.", 2);
+  const auto loads = database->events({at_ms(300), "load."}, 2);
   ASSERT_EQ(loads->size(), 2U);
   EXPECT_EQ(loads->front().sequence, 8U);
   EXPECT_EQ(loads->back().sequence, 10U);
-  EXPECT_TRUE(database->events_since(at_ms(0), "load%", 100)->empty());
-  EXPECT_TRUE(database->events_since(at_ms(1001), "", 100)->empty());
+  EXPECT_TRUE(database->events({at_ms(0), "load%"}, 100)->empty());
+  EXPECT_TRUE(database->events({at_ms(1001), ""}, 100)->empty());
+}
+
+TEST_F(DatabaseTest, EventsOfARequestAreFoundBehindAnyNumberOfOthers) {
+  const auto database = open();
+  for (std::uint64_t i = 1; i <= 300; ++i) {
+    Event event = numbered_event(i, 1, "request.refused");
+    // Whose text looks like the field is not meant.
+    event.fields = {{"request", "r-" + std::to_string(i)},
+                    {"message", std::string(R"("request":"r-1")")}};
+    ASSERT_TRUE(database->put_event(event));
+  }
+  const auto found = database->events({at_ms(0), "request.", "r-1"}, 10);
+  ASSERT_EQ(found->size(), 1U);
+  EXPECT_EQ(found->front().sequence, 1U);
+  EXPECT_TRUE(database->events({at_ms(0), "load.", "r-1"}, 10)->empty());
 }
 
 TEST_F(DatabaseTest, PruneKeepsTheYoungestByNumberAndAge) {
@@ -181,12 +196,12 @@ TEST_F(DatabaseTest, PruneKeepsTheYoungestByNumberAndAge) {
     ASSERT_TRUE(database->put_event(numbered_event(i * 3, static_cast<std::int64_t>(i))));
   }
   ASSERT_TRUE(database->prune(10, at_ms(0)));
-  EXPECT_EQ(database->events_since(at_ms(0), "", 1000)->size(), 10U);
+  EXPECT_EQ(database->events({at_ms(0), ""}, 1000)->size(), 10U);
   ASSERT_TRUE(database->prune(10, at_ms(95)));
-  EXPECT_EQ(database->events_since(at_ms(0), "", 1000)->front().time, at_ms(95));
+  EXPECT_EQ(database->events({at_ms(0), ""}, 1000)->front().time, at_ms(95));
   // The last one stays, as the numbering goes on from it.
   ASSERT_TRUE(database->prune(10, at_ms(1'000'000)));
-  EXPECT_EQ(database->events_since(at_ms(0), "", 1000)->size(), 1U);
+  EXPECT_EQ(database->events({at_ms(0), ""}, 1000)->size(), 1U);
   EXPECT_EQ(*database->last_sequence(), 300U);
 }
 

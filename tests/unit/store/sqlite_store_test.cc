@@ -1,10 +1,13 @@
 #include "supervisor/store/sqlite_store.h"
 
 #include <SQLiteCpp/Database.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/fd.h"
 #include "supervisor/process/asio_clock.h"
 #include "tests/unit/process/loop.h"
 #include "tests/unit/process/temp_dir.h"
@@ -127,7 +131,7 @@ TEST_F(StoreTest, ProcessesAndEventsComeBack) {
     ASSERT_EQ(result->size(), 1U);
     EXPECT_EQ(result->front().instance, "i2");
   });
-  store_->events_since(at_ms(0), "job.", 10, [&](const auto& result) {
+  store_->events({at_ms(0), "job."}, 10, [&](const auto& result) {
     ++answers;
     ASSERT_EQ(result->size(), 1U);
     EXPECT_EQ(result->front().name, "job.started");
@@ -153,7 +157,7 @@ TEST_F(StoreTest, EventsAreBounded) {
   for (std::uint64_t i = 1; i <= 4000; ++i) store_->put_event(numbered_event(i, now));
   std::size_t count = 0;
   bool answered = false;
-  store_->events_since(at_ms(0), "", 10'000, [&](const auto& result) {
+  store_->events({at_ms(0), ""}, 10'000, [&](const auto& result) {
     answered = true;
     count = result->size();
   });
@@ -363,6 +367,67 @@ TEST_F(FullDiskStartTest, L18_WithASchemaThatTheDiskHasNoRoomToChange) {
   ASSERT_GT(std::filesystem::file_size(options_.path + "-wal"), kIndex);
   starts(kIndex);
   EXPECT_TRUE(loads("m").empty()) << "with the column that was missing";
+}
+
+// A small file system of its own with the database on it; for those who may mount one.
+class SmallDisk {
+ public:
+  SmallDisk(std::string directory, const char* bounds) : directory_(std::move(directory)) {
+    std::filesystem::create_directory(directory_);
+    mounted_ = ::mount("none", directory_.c_str(), "tmpfs", 0, bounds) == 0;
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  ~SmallDisk() {
+    if (mounted_) ::umount2(directory_.c_str(), MNT_DETACH);
+  }
+  [[nodiscard]] bool mounted() const { return mounted_; }
+  [[nodiscard]] std::string file(const char* name) const { return directory_ + '/' + name; }
+  // Takes all the room that is left.
+  void fill() const {
+    const UniqueFd filler(::open(file("filler").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    const std::string block(4096, 'x');
+    while (::write(filler.get(), block.data(), block.size()) > 0) {
+    }
+  }
+
+ private:
+  std::string directory_;
+  bool mounted_ = false;
+};
+
+TEST_F(FullDiskStartTest, L18_OnADiskWithoutRoom) {
+  store_.reset();
+  const SmallDisk disk(dir_.file("disk"), "size=1024k");
+  if (!disk.mounted()) GTEST_SKIP() << "a small disk needs the right to mount one";
+  std::filesystem::copy_file(std::exchange(options_.path, disk.file("state.db")),
+                             disk.file("state.db"));
+  disk.fill();
+  open();
+  ASSERT_TRUE(store_);
+  EXPECT_EQ(failures().size(), 1U);
+  store_->put_failure(testing::full_failure(2, "other"));
+  std::filesystem::remove(disk.file("filler"));
+  ASSERT_TRUE(run_until(io_, [this] { return problems_.size() >= 2; }));
+  EXPECT_THAT(problems_.back(), HasSubstr("kept again"));
+  EXPECT_EQ(failures().size(), 2U);
+  store_.reset();
+}
+
+TEST_F(FullDiskStartTest, L18_OnADiskThatTakesNoMoreFiles) {
+  store_.reset();
+  const std::string used = options_.path;
+  // The directory and the database; or the log, too, but not its index.
+  for (const char* bounds : {"size=1024k,nr_inodes=2", "size=1024k,nr_inodes=3"}) {
+    const SmallDisk disk(dir_.file("disk"), bounds);
+    if (!disk.mounted()) GTEST_SKIP() << "a small disk needs the right to mount one";
+    options_.path = disk.file("state.db");
+    std::filesystem::copy_file(used, options_.path);
+    open();
+    ASSERT_TRUE(store_) << bounds;
+    EXPECT_EQ(failures().size(), 1U);
+    store_.reset();
+  }
 }
 
 TEST_F(StoreTest, WhatTheDiskDoesNotTakeWaits) {
