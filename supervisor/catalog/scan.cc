@@ -24,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxProblems = 1000;
+constexpr off_t kMaxTemplateBytes = off_t{256} << 10U;  // as a worker reads them
 constexpr std::string_view kSuffix = ".gguf";
 constexpr std::uint32_t kUndeclaredContext = 4096;
 
@@ -405,6 +406,10 @@ class Scan {
       model.problem = shown + " is not a file; correct `chat_template`.";
     } else if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) {
       model.problem = shown + " cannot be read; make it readable for the user that berthd runs as.";
+    } else if (info->st_size == 0) {
+      model.problem = shown + " is empty; correct it, or `chat_template`.";
+    } else if (info->st_size > kMaxTemplateBytes) {
+      model.problem = shown + " is longer than 256 KiB; correct it, or `chat_template`.";
     }
   }
 

@@ -363,7 +363,15 @@ RealStore::~RealStore() = default;
 Result<std::unique_ptr<RealStore>> RealStore::open(StoreOptions options, Clock& clock) {
   auto opened = Database::open(options.path, clock.wall_now());
   if (!opened) return fail(std::move(opened).error());
-  const auto last = opened->database->last_sequence();
+  auto last = opened->database->last_sequence();
+  if (!last) {
+    // Damage behind the pages that opening reads. The file counts as not closed well now, so that
+    // all of it is checked.
+    opened->database.reset();
+    opened = Database::open(options.path, clock.wall_now());
+    if (!opened) return fail(std::move(opened).error());
+    last = opened->database->last_sequence();
+  }
   if (!last) return fail(last.error());
   auto worker = std::make_unique<Worker>(std::move(options), clock, *std::move(opened));
   return std::unique_ptr<RealStore>(new RealStore(std::move(worker), *last));

@@ -282,6 +282,11 @@ TEST_F(Scanning, ATemplateOfItsOwnMakesAModelChat) {
   fs::remove(dir_ / "t.jinja");
   EXPECT_THAT(model(scan(config(section)), "plain").problem,
               AllOf(HasSubstr("t.jinja is not there"), HasSubstr("`chat_template`")));
+  dir_.write("t.jinja", "");
+  EXPECT_THAT(model(scan(config(section)), "plain").problem, HasSubstr("t.jinja is empty"));
+  dir_.write("t.jinja", std::string((std::size_t{256} << 10U) + 1, 'x'));
+  EXPECT_THAT(model(scan(config(section)), "plain").problem,
+              HasSubstr("t.jinja is longer than 256 KiB"));
 }
 
 TEST_F(Scanning, L19_L23_WhatAModelsSettingsNameIsKnownByItsSizeAndTime) {

@@ -601,5 +601,37 @@ TEST_F(StoreTest, EndIsBoundedWhenTheDiskHangs) {
   other.exec("ROLLBACK");
 }
 
+TEST_F(StoreTest, AnyDamagedPageLetsItStart) {
+  open();
+  for (std::uint64_t i = 1; i <= 200; ++i)
+    store_->put_event(numbered_event(i, static_cast<std::int64_t>(i)));
+  store_->put_load(load_record("a", "m", 1));
+  store_.reset();
+  const std::string sound = testing::slurp(options_.path);
+  constexpr std::size_t kPage = 4096;
+  ASSERT_GT(sound.size(), 8 * kPage);
+  for (std::size_t at = 0; at < sound.size(); at += kPage) {
+    std::string damaged = sound;
+    std::fill_n(damaged.begin() + static_cast<std::ptrdiff_t>(at), kPage, '\0');
+    for (const auto* const end : {"", "-wal", "-shm"}) std::filesystem::remove(options_.path + end);
+    testing::append(options_.path, damaged);
+    open();
+    store_.reset();
+  }
+}
+
+TEST_F(StoreTest, TheLogOfWritesStaysSmall) {
+  open();
+  for (int i = 0; i < 300; ++i) {
+    core::FailureRecord record = testing::full_failure(static_cast<std::uint64_t>(i + 1), "m");
+    store_->put_failure(std::move(record));
+    if (i % 10 == 0) {
+      EXPECT_FALSE(failures().empty());
+    }
+  }
+  EXPECT_EQ(failures().size(), 200U);
+  EXPECT_LE(std::filesystem::file_size(options_.path + "-wal"), 1024U * 1024);
+}
+
 }  // namespace
 }  // namespace berth::store
