@@ -547,8 +547,7 @@ core::FailureRecord Instance::failure_record(const core::LoadFailure& failure) c
   record.reason = failure.reason;
   record.exit = failure.status;
   // berth-worker takes none of the memory that the domains are about before it listens.
-  const bool loading =
-      pid_ != 0 && (listened_ || model_->settings.kind == catalog::Kind::kCommand);
+  const bool loading = pid_ != 0 && (listened_ || model_->settings.kind == catalog::Kind::kCommand);
   if (!loading && failure.failure_class == core::FailureClass::kResource) {
     record.failing_domain = core::kLaunchDomain;
   }
