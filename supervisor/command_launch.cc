@@ -41,14 +41,6 @@ bool changes_with_logins(std::string_view name) {
   return name.starts_with("XDG_") && !name.ends_with("_HOME") && !name.ends_with("_DIRS");
 }
 
-std::string value_of(const std::vector<std::string>& environment, std::string_view name,
-                     std::string_view fallback) {
-  for (const std::string& variable : environment) {
-    if (name_of(variable) == name) return variable.substr(name.size() + 1);
-  }
-  return std::string(fallback);
-}
-
 Result<std::string> random_key() {
   constexpr std::size_t kBytes = 32;
   std::array<unsigned char, kBytes> bytes{};
@@ -127,8 +119,7 @@ Result<CommandLaunch> prepare_command(const catalog::ModelSettings& settings,
                                      ? catalog::fill_placeholders(variable, values)
                                      : variable);
   }
-  launch.place = {launch.argv.front(), settings.directory,
-                  value_of(launch.environment, "PATH", kDefaultPath)};
+  launch.place = program_place(launch.argv.front(), settings.directory, launch.environment);
   return launch;
 }
 

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "supervisor/command_launch.h"
+#include "supervisor/program_reader.h"
 
 namespace berth {
 namespace {
@@ -29,27 +29,8 @@ std::optional<core::ProgramFile> file_at(const std::string& path) {
                            info.st_mtim.tv_sec * kNanoseconds + info.st_mtim.tv_nsec, info.st_ino};
 }
 
-// Where the launch looks for the program, in its order.
-std::vector<std::string> places_of(const std::string& name, const fs::path& directory,
-                                   const std::vector<std::string>& environment) {
-  if (name.find('/') != std::string::npos) return {(directory / name).lexically_normal().string()};
-  constexpr std::string_view kPath = "PATH=";
-  std::string_view path;
-  for (const std::string& variable : environment) {
-    if (variable.starts_with(kPath)) path = std::string_view(variable).substr(kPath.size());
-  }
-  std::vector<std::string> places;
-  for (std::size_t start = 0; start <= path.size();) {
-    const std::size_t end = std::min(path.find(':', start), path.size());
-    const fs::path folder = path.substr(start, end - start);
-    if (folder.is_absolute()) places.push_back((folder / name).string());
-    start = end + 1;
-  }
-  return places;
-}
-
 // What of an argument may be the path of a file.
-std::vector<std::string> paths_of(const std::string& argument) {
+std::vector<std::string> paths_in(const std::string& argument) {
   // A placeholder differs from run to run.
   if (argument.empty() || argument.find('{') != std::string::npos) return {};
   std::vector<std::string> paths = {argument};
@@ -70,17 +51,18 @@ ProgramLook look_at_program(const catalog::ModelSettings& settings,
   const fs::path directory = settings.directory.empty() ? "/" : settings.directory;
   core::ProgramFile program;
   program.path = open.argv.front();
-  for (const std::string& place : places_of(program.path, directory, open.environment)) {
-    look.watched.push_back(place);
-    const auto file = file_at(place);
-    if (!file || ::access(place.c_str(), X_OK) != 0) continue;
+  const ProgramPlace place = program_place(program.path, settings.directory, open.environment);
+  for (const std::string& path : paths_of(place)) {
+    look.watched.push_back(path);
+    const auto file = file_at(path);
+    if (!file || ::access(path.c_str(), X_OK) != 0) continue;
     program = *file;
     break;  // those behind it do not matter
   }
   look.files.push_back(std::move(program));
   const std::size_t arguments = std::min(open.argv.size(), kMostArguments);
   for (std::size_t i = 1; i < arguments; ++i) {
-    for (const std::string& path : paths_of(open.argv[i])) {
+    for (const std::string& path : paths_in(open.argv[i])) {
       const std::string whole = (directory / path).lexically_normal().string();
       auto file = file_at(whole);
       // A word may be no path at all, but in a working directory it may become one.

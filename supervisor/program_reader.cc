@@ -34,10 +34,10 @@ enum class Seen : std::uint8_t { kProgram, kOther, kNothing };
 
 // Errors: those of process::launch_error() that pass; what cannot be looked at for a reason that
 // stays is nothing.
-Result<Seen> look_at(const std::filesystem::path& path) {
+Result<Seen> look_at(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
-    Error error = process::launch_error("stat " + path.string(), errno);
+    Error error = process::launch_error("stat " + path, errno);
     if (error.extras) return fail(std::move(error));
     return Seen::kNothing;
   }
@@ -45,38 +45,32 @@ Result<Seen> look_at(const std::filesystem::path& path) {
   return executable ? Seen::kProgram : Seen::kOther;
 }
 
-Result<std::string> look_at_path(const ProgramPlace& place) {
-  const std::filesystem::path from = place.directory.empty() ? "/" : place.directory;
-  const std::filesystem::path whole = (from / place.name).lexically_normal();
-  const Result<Seen> seen = look_at(whole);
-  if (!seen) return fail(seen.error());
-  if (*seen == Seen::kProgram) return whole.string();
-  return fail(Reason::kLoadFailed,
-              std::string(*seen == Seen::kOther ? "no program that can be executed: "
-                                                : "no such program: ") +
-                  quoted(place.name));
+bool is_path(const std::string& name) {
+  return name.find('/') != std::string::npos;
 }
 
 Result<std::string> look_up(const ProgramPlace& place) {
-  if (place.name.find('/') != std::string::npos) return look_at_path(place);
-  const std::string& path = place.path;
   std::optional<Error> passing;
-  for (std::size_t start = 0; start <= path.size();) {
-    const std::size_t end = std::min(path.find(':', start), path.size());
-    const std::filesystem::path folder = path.substr(start, end - start);
-    start = end + 1;
-    if (!folder.is_absolute()) continue;
-    const Result<Seen> seen = look_at(folder / place.name);
+  bool other = false;
+  for (const std::string& path : paths_of(place)) {
+    const Result<Seen> seen = look_at(path);
     if (!seen) {
       passing = seen.error();
     } else if (*seen == Seen::kProgram) {
-      return (folder / place.name).string();
+      return path;
+    } else {
+      other = *seen == Seen::kOther;
     }
   }
   // It may be where nobody could look.
   if (passing) return fail(*std::move(passing));
+  if (!is_path(place.name)) {
+    return fail(Reason::kLoadFailed,
+                "no such program: " + quoted(place.name) + "; it is in no directory of PATH");
+  }
   return fail(Reason::kLoadFailed,
-              "no such program: " + quoted(place.name) + "; it is in no directory of PATH");
+              std::string(other ? "no program that can be executed: " : "no such program: ") +
+                  quoted(place.name));
 }
 
 // What cannot be read is execve's business.
@@ -113,6 +107,29 @@ ProgramReader::Options with_threads(ProgramReader::Options options) {
 }
 
 }  // namespace
+
+ProgramPlace program_place(const std::string& name, const std::string& directory,
+                           const std::vector<std::string>& environment) {
+  constexpr std::string_view kPath = "PATH=";
+  const auto path = std::ranges::find_if(
+      environment, [kPath](const std::string& variable) { return variable.starts_with(kPath); });
+  return {name, directory, path == environment.end() ? "" : path->substr(kPath.size())};
+}
+
+std::vector<std::string> paths_of(const ProgramPlace& place) {
+  if (is_path(place.name)) {
+    const std::filesystem::path from = place.directory.empty() ? "/" : place.directory;
+    return {(from / place.name).lexically_normal().string()};
+  }
+  std::vector<std::string> paths;
+  for (std::size_t start = 0; start <= place.path.size();) {
+    const std::size_t end = std::min(place.path.find(':', start), place.path.size());
+    const std::filesystem::path folder = place.path.substr(start, end - start);
+    if (folder.is_absolute()) paths.push_back((folder / place.name).string());
+    start = end + 1;
+  }
+  return paths;
+}
 
 Result<std::string> find_program(const ProgramPlace& place) {
   if (!place.directory.empty()) {

@@ -21,6 +21,12 @@ struct ProgramPlace {
   auto operator<=>(const ProgramPlace&) const = default;
 };
 
+// Of a run in that directory with this environment ("NAME=value").
+ProgramPlace program_place(const std::string& name, const std::string& directory,
+                           const std::vector<std::string>& environment);
+// The absolute paths at which the program is looked for, in that order. No I/O.
+std::vector<std::string> paths_of(const ProgramPlace& place);
+
 // The program's absolute path, after the beginnings of it and of its interpreters ("#!") were read
 // as execve does, so that a disk that has to wake up is waited for here and not where it is
 // executed. Blocks for as long as the file system likes. Errors: kLoadFailed with what is missing.

@@ -7,14 +7,13 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "common/text.h"
 #include "common/units.h"
 #include "common/wall_time.h"
-#include "supervisor/core/exit_status.h"
 #include "supervisor/core/failure.h"
+#include "supervisor/rpc/exit_message.h"
 
 namespace berth::admin {
 namespace {
@@ -138,13 +137,7 @@ v1::FailureRecord to_proto(const core::FailureRecord& record, rpc::Audience audi
   to.set_class_(std::string(core::failure_class_name(record.failure_class)));
   to.set_meaning(std::string(core::failure_class_sentence(record.failure_class)));
   to.set_reason(record.reason);
-  if (record.exit) {
-    if (const auto* exited = std::get_if<core::Exited>(&*record.exit)) {
-      to.set_exit_code(exited->code);
-    } else if (const auto* signalled = std::get_if<core::Signalled>(&*record.exit)) {
-      to.set_signal(core::signal_name(signalled->signal));
-    }
-  }
+  if (record.exit) rpc::put_exit(*record.exit, to);
   to.set_instance_id(record.instance.to_string());
   to.set_started_unix_ms(to_ms(record.started));
   to.set_ended_unix_ms(to_ms(record.ended));

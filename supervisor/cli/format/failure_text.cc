@@ -10,11 +10,20 @@ namespace {
 constexpr std::size_t kReasonBytes = 1024;
 constexpr std::size_t kShortBytes = 64;
 
+template <typename Message>
+std::string exit_of(const Message& message) {
+  if (!message.signal().empty()) return printable_line(message.signal(), kShortBytes);
+  return message.has_exit_code() ? "exit " + std::to_string(message.exit_code()) : std::string();
+}
+
 }  // namespace
 
 std::string exit_words(const v1::FailureRecord& record) {
-  if (!record.signal().empty()) return printable_line(record.signal(), kShortBytes);
-  return record.has_exit_code() ? "exit " + std::to_string(record.exit_code()) : std::string();
+  return exit_of(record);
+}
+
+std::string exit_words(const v1::Failure& failure) {
+  return exit_of(failure);
 }
 
 std::string failure_words(const v1::FailureRecord& record) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "berth/v1/admin.pb.h"
+#include "berth/v1/error.pb.h"
 #include "common/clock.h"
 
 namespace berth::cli {
@@ -11,6 +12,7 @@ namespace berth::cli {
 
 // "exit 1", "SIGSEGV"; empty where the process did not end by itself.
 std::string exit_words(const v1::FailureRecord& record);
+std::string exit_words(const v1::Failure& failure);
 // "exit 1: unknown model architecture: 'x'"; where neither is known, what the class means.
 std::string failure_words(const v1::FailureRecord& record);
 // "lifted 3 min ago: the served window moved: 4096 -> 8192"

@@ -3,6 +3,7 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "supervisor/cli/error_report.h"
+#include "supervisor/cli/format/failure_text.h"
 #include "supervisor/cli/format/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 
@@ -34,7 +35,7 @@ std::string shown_problem(const v1::Model& model, WallTime now) {
   const auto add = [&text](const std::string& more) {
     if (!more.empty()) text += ": " + more;
   };
-  add(failure.has_exit_code() ? "exit " + std::to_string(failure.exit_code()) : failure.signal());
+  add(exit_words(failure));
   add(failure.reason());
   return printable_line(text, kProblemBytes) + " (" + ago(failure.since_unix_ms(), now) + ")";
 }

@@ -152,29 +152,32 @@ std::string number_text(const std::optional<Number>& number) {
   return writer.take();
 }
 
-std::string files_text(const std::optional<std::vector<FileIdentity>>& files) {
+// Of FileIdentity and ProgramFile: a path and three numbers, the last of which has another meaning.
+template <typename File>
+std::string files_text(const std::optional<std::vector<File>>& files, std::uint64_t File::*last) {
   if (!files) return {};
   Writer writer;
-  for (const FileIdentity& file : *files) {
+  for (const File& file : *files) {
     writer.add(file.path);
     writer.add_number(file.size);
     writer.add_number(file.modified_ns);
-    writer.add_number(file.header_hash);
+    writer.add_number(file.*last);
   }
   return writer.take();
 }
 
-std::optional<std::vector<FileIdentity>> files_of(std::string_view text) {
+template <typename File>
+std::optional<std::vector<File>> files_of(std::string_view text, std::uint64_t File::*last) {
   constexpr std::size_t kParts = 4;
   auto parts = parts_of(text);
   if (!parts || parts->size() % kParts != 0) return std::nullopt;
-  std::vector<FileIdentity> files;
+  std::vector<File> files;
   for (std::size_t i = 0; i < parts->size(); i += kParts) {
-    FileIdentity file;
+    File file;
     file.path = std::move(parts->at(i));
     if (!read_number(parts->at(i + 1), file.size) ||
         !read_number(parts->at(i + 2), file.modified_ns) ||
-        !read_number(parts->at(i + 3), file.header_hash)) {
+        !read_number(parts->at(i + 3), file.*last)) {
       return std::nullopt;
     }
     files.push_back(std::move(file));
@@ -220,36 +223,6 @@ std::optional<std::vector<DeviceIdentity>> devices_of(std::string_view text) {
     devices.push_back({std::move(parts->at(i)), std::move(parts->at(i + 1))});
   }
   return devices;
-}
-
-std::string program_text(const std::optional<std::vector<ProgramFile>>& files) {
-  if (!files) return {};
-  Writer writer;
-  for (const ProgramFile& file : *files) {
-    writer.add(file.path);
-    writer.add_number(file.size);
-    writer.add_number(file.modified_ns);
-    writer.add_number(file.inode);
-  }
-  return writer.take();
-}
-
-std::optional<std::vector<ProgramFile>> program_of(std::string_view text) {
-  constexpr std::size_t kParts = 4;
-  auto parts = parts_of(text);
-  if (!parts || parts->size() % kParts != 0) return std::nullopt;
-  std::vector<ProgramFile> files;
-  for (std::size_t i = 0; i < parts->size(); i += kParts) {
-    ProgramFile file;
-    file.path = std::move(parts->at(i));
-    if (!read_number(parts->at(i + 1), file.size) ||
-        !read_number(parts->at(i + 2), file.modified_ns) ||
-        !read_number(parts->at(i + 3), file.inode)) {
-      return std::nullopt;
-    }
-    files.push_back(std::move(file));
-  }
-  return files;
 }
 
 // --- words
@@ -475,7 +448,7 @@ ProvenanceTexts to_texts(const Provenance& provenance) {
     writer.add(*provenance.runtime);
     text_of(ProvenanceField::kRuntime) = writer.take();
   }
-  text_of(ProvenanceField::kFiles) = files_text(provenance.files);
+  text_of(ProvenanceField::kFiles) = files_text(provenance.files, &FileIdentity::header_hash);
   text_of(ProvenanceField::kBudget) = budget_text(provenance.budget);
   text_of(ProvenanceField::kSequences) = number_text(provenance.sequences);
   text_of(ProvenanceField::kWindow) = number_text(provenance.window);
@@ -487,7 +460,7 @@ ProvenanceTexts to_texts(const Provenance& provenance) {
   }
   text_of(ProvenanceField::kDevices) = devices_text(provenance.devices);
   text_of(ProvenanceField::kLaunch) = number_text(provenance.launch_hash);
-  text_of(ProvenanceField::kProgram) = program_text(provenance.program);
+  text_of(ProvenanceField::kProgram) = files_text(provenance.program, &ProgramFile::inode);
   return texts;
 }
 
@@ -499,7 +472,7 @@ Provenance provenance_from_texts(const ProvenanceTexts& texts) {
   if (auto parts = parts_of(text_of(ProvenanceField::kRuntime)); parts && parts->size() == 1) {
     provenance.runtime = std::move(parts->front());
   }
-  provenance.files = files_of(text_of(ProvenanceField::kFiles));
+  provenance.files = files_of(text_of(ProvenanceField::kFiles), &FileIdentity::header_hash);
   provenance.budget = budget_of(text_of(ProvenanceField::kBudget));
   provenance.sequences = number_of<std::uint32_t>(text_of(ProvenanceField::kSequences));
   provenance.window = number_of<std::uint32_t>(text_of(ProvenanceField::kWindow));
@@ -508,7 +481,7 @@ Provenance provenance_from_texts(const ProvenanceTexts& texts) {
   }
   provenance.devices = devices_of(text_of(ProvenanceField::kDevices));
   provenance.launch_hash = number_of<std::uint64_t>(text_of(ProvenanceField::kLaunch));
-  provenance.program = program_of(text_of(ProvenanceField::kProgram));
+  provenance.program = files_of(text_of(ProvenanceField::kProgram), &ProgramFile::inode);
   return provenance;
 }
 

@@ -4,9 +4,9 @@
 #include <map>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "supervisor/gateway/validate.h"
+#include "supervisor/rpc/exit_message.h"
 #include "supervisor/rpc/progress_messages.h"
 
 namespace berth::gateway {
@@ -191,12 +191,7 @@ void put_failures(const std::vector<core::FailureRecord>& standing, v1::ListMode
     failure.set_reason(record.reason);
     failure.set_since_unix_ms(record.ended.time_since_epoch() / std::chrono::milliseconds(1));
     failure.set_instance_id(record.instance.to_string());
-    if (!record.exit) continue;
-    if (const auto* exited = std::get_if<core::Exited>(&*record.exit)) {
-      failure.set_exit_code(exited->code);
-    } else if (const auto* signalled = std::get_if<core::Signalled>(&*record.exit)) {
-      failure.set_signal(core::signal_name(signalled->signal));
-    }
+    if (record.exit) rpc::put_exit(*record.exit, failure);
   }
 }
 
