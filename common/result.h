@@ -29,8 +29,25 @@ struct FailureEvidence {
 // What holds the thing that was asked for.
 struct HolderInfo {
   std::string model;
-  std::string state;
-  std::int64_t since_unix_ms = 0;
+  std::string state;  // of its instance: "loading"
+  std::string job{};  // the idle work that holds it, by kind: "context_probe"; empty: a client's
+  std::int64_t since_unix_ms = 0;  // of the job, else of the state
+};
+
+// A model that would fit where the one that was asked for does not.
+struct WouldFit {
+  std::uint32_t context = 0;  // tokens
+  std::uint32_t sequences = 0;
+};
+
+// Memory that there is not enough of, bytes.
+struct MemoryShortage {
+  std::string domain;  // "host", or a device's id
+  std::uint64_t needed_bytes = 0;
+  std::uint64_t limit_bytes = 0;
+  std::uint64_t available_bytes = 0;
+  std::uint64_t deficit_bytes = 0;
+  std::optional<WouldFit> would_fit{};
 };
 
 // Typed extras of an Error; all optional.
@@ -42,6 +59,7 @@ struct ErrorExtras {
   std::optional<std::uint64_t> limit;
   std::optional<FailureEvidence> failure;
   std::optional<HolderInfo> holder;
+  std::optional<MemoryShortage> memory{};
 };
 
 // An error as a value. The message is one or two sentences for a person: what was wrong, where,

@@ -1,6 +1,5 @@
 #include "supervisor/daemon.h"
 
-#include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,16 +32,13 @@
 #include "common/uuid.h"
 #include "common/version.h"
 #include "supervisor/admin/event_hub.h"
-#include "supervisor/admin/grpc/admin_service.h"
 #include "supervisor/admin/server_state.h"
 #include "supervisor/catalog_keeper.h"
 #include "supervisor/config_reload.h"
 #include "supervisor/device_drivers.h"
 #include "supervisor/early_log.h"
 #include "supervisor/fd_wait.h"
-#include "supervisor/gateway/grpc/grpc_server.h"
-#include "supervisor/gateway/grpc/inference_service.h"
-#include "supervisor/gateway/http/http_server.h"
+#include "supervisor/fronts.h"
 #include "supervisor/launch_preparer.h"
 #include "supervisor/leftover_cleaner.h"
 #include "supervisor/load_provenance.h"
@@ -81,11 +77,8 @@ constexpr auto kLeftoverWait = std::chrono::milliseconds(5000);
 constexpr auto kGrpcEnd = std::chrono::milliseconds(1000);
 constexpr Duration kStatusPeriod = std::chrono::seconds(5);
 constexpr mode_t kPrivate = 0700;
-constexpr mode_t kAdminDirectory = 0750;  // members of berth-admin come through to the socket
-constexpr mode_t kAdminSocket = 0660;
 constexpr auto kExecWait =
     std::chrono::milliseconds(1000);  // the core strand stands still meanwhile
-constexpr const char* kAdminGroup = "berth-admin";
 
 // What gRPC's threads may still post to when everything else has ended, so it is never destroyed.
 struct CoreStrand {
@@ -106,30 +99,11 @@ std::vector<std::string> own_environment() {
   return variables;
 }
 
-// Lets members of the group reach a file that is berth's own. Without such a group, or the right to
-// give files to it, only berth's own user and root do; that is no failure.
-void give_to_admins(const std::string& path, mode_t mode) {
-  const group* admins = ::getgrnam(kAdminGroup);  // NOLINT(concurrency-mt-unsafe): core strand only
-  if (admins == nullptr) return;
-  if (::chown(path.c_str(), static_cast<uid_t>(-1), admins->gr_gid) != 0) return;
-  // Only now: before that the group was another one.
-  if (::chmod(path.c_str(), mode) != 0) return;
-}
-
 // The memory that loads take, as it is now.
 std::vector<core::DomainNow> memory_domains() {
   const Result<memory::HostMemory> host = memory::read_host_memory();
   if (!host) return {};
   return {{"host", host->available, std::nullopt}};
-}
-
-std::vector<std::string> unix_sockets(const catalog::ServerConfig& server) {
-  constexpr std::string_view kPrefix = "unix:";
-  std::vector<std::string> paths;
-  for (const std::string& address : server.grpc) {
-    if (address.starts_with(kPrefix)) paths.push_back(address.substr(kPrefix.size()));
-  }
-  return paths;
 }
 
 // Sockets of workers that were killed with an earlier daemon. One that still listens is kept.
@@ -444,7 +418,10 @@ class Daemon {
         .tree_memory = tree_memory,
         .on_readable = readable_on(io_),
         .run_blocking = run_blocking_});
-    if (const Status listening = open_fronts(); !listening) {
+    fronts_.emplace(Fronts::Parts{.state = *state_,
+                                  .demo = !options_.demo_dir.empty(),
+                                  .ready = [this] { return ready_.load(); }});
+    if (const Status listening = fronts_->open(); !listening) {
       failure_ = listening.error();
       return stop("failed start");
     }
@@ -462,45 +439,6 @@ class Daemon {
     systemd::notify_ready();
     show_status();
     if (std::exchange(reload_wanted_, false)) reload();
-  }
-
-  Status open_fronts() {
-    inference_.emplace(services());
-    admin_.emplace(*state_);
-    gateway::GrpcOptions grpc_options;
-    grpc_options.sockets = unix_sockets(config_->server);
-    grpc_options.max_message_bytes = config_->server.max_body;
-    // Between prepare_socket_path() and this nobody else made the socket: the state is locked.
-    const mode_t before = ::umask(0077);
-    Result<std::unique_ptr<gateway::GrpcServer>> grpc_server =
-        gateway::GrpcServer::listen(grpc_options, {&*inference_, &*admin_});
-    ::umask(before);
-    if (!grpc_server) return fail(grpc_server.error());
-    grpc_server_ = *std::move(grpc_server);
-    give_to_admins(config_->server.run_dir, kAdminDirectory);
-    for (const std::string& socket : grpc_options.sockets) {
-      give_to_admins(socket, kAdminSocket);
-      state_->grpc.push_back("unix:" + socket);
-    }
-    return open_http();
-  }
-
-  Status open_http() {
-    if (config_->server.http.empty()) return {};
-    gateway::HttpOptions http_options{config_->server.http, [this] { return ready_.load(); }};
-    auto server = gateway::HttpServer::listen(http_options);
-    const bool demo = !options_.demo_dir.empty();
-    if (!server && demo && server.error().reason == Reason::kConflict) {
-      // A demo finds its way beside whatever runs already.
-      events_->emit_typed(
-          events::ServerDegraded{.part = "http", .problem = server.error().message});
-      http_options.address = "127.0.0.1:0";
-      server = gateway::HttpServer::listen(http_options);
-    }
-    if (!server) return fail(server.error());
-    http_server_ = *std::move(server);
-    state_->http = http_server_->address();
-    return {};
   }
 
   residency::Services services() {
@@ -605,10 +543,9 @@ class Daemon {
 
   void end_fronts() {
     run_blocking_([this] {
-      if (grpc_server_) grpc_server_->shutdown(kGrpcEnd);
+      if (fronts_) fronts_->end_calls(kGrpcEnd);
       clock_.post([this] {
-        grpc_server_.reset();
-        http_server_.reset();
+        if (fronts_) fronts_->close();
         events_->emit_typed(
             events::ServerStopped{.took_ms = whole_milliseconds(clock_.now() - stop_began_)});
         io_.stop();
@@ -619,8 +556,7 @@ class Daemon {
   // After the loop. The parts end in reverse order; the store and the log last, as they keep what
   // the others said.
   void close() {
-    grpc_server_.reset();
-    http_server_.reset();
+    if (fronts_) fronts_->close();
     pool_.stop();
     pool_.join();
     // Nobody else writes any more.
@@ -685,10 +621,7 @@ class Daemon {
   std::unique_ptr<residency::Residency> residency_;
   std::optional<LoopMonitor> monitor_;
   std::optional<admin::ServerState> state_;
-  std::optional<gateway::InferenceService> inference_;
-  std::optional<admin::AdminService> admin_;
-  std::unique_ptr<gateway::GrpcServer> grpc_server_;
-  std::unique_ptr<gateway::HttpServer> http_server_;
+  std::optional<Fronts> fronts_;
 
   std::atomic<bool> ready_{false};
   bool stopping_ = false;

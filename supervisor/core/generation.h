@@ -55,6 +55,7 @@ using OutputFormat =
 
 struct GenerateRequest {
   std::string request_id;
+  std::string user{};         // subdivides the caller's tenant; at most 256 bytes
   std::string cache_scope{};  // requests share cached prefixes only with those of the same (S8)
   std::string model;          // the catalogue's name, aliases resolved
   std::variant<ChatInput, PromptInput, TokenInput> input;

@@ -25,18 +25,21 @@ Error not_implemented(const std::string& model) {
 }  // namespace
 
 std::shared_ptr<Generation> Generation::start(const residency::Services& services,
-                                              core::GenerateRequest request, SteadyTime deadline,
+                                              core::Caller caller, core::GenerateRequest request,
+                                              SteadyTime deadline,
                                               std::shared_ptr<Responder> responder) {
   // The constructor is private, so that nobody makes one that does not keep itself alive.
-  const std::shared_ptr<Generation> made(
-      new Generation(services, std::move(request), deadline, std::move(responder)));
+  const std::shared_ptr<Generation> made(new Generation(
+      services, std::move(caller), std::move(request), deadline, std::move(responder)));
   services.clock.post([made] { made->begin(); });
   return made;
 }
 
-Generation::Generation(const residency::Services& services, core::GenerateRequest request,
-                       SteadyTime deadline, std::shared_ptr<Responder> responder)
+Generation::Generation(const residency::Services& services, core::Caller caller,
+                       core::GenerateRequest request, SteadyTime deadline,
+                       std::shared_ptr<Responder> responder)
     : services_(services),
+      caller_(std::move(caller)),
       request_(std::move(request)),
       deadline_(deadline),
       responder_(std::move(responder)),
@@ -48,6 +51,8 @@ void Generation::begin() {
   Result<std::shared_ptr<const catalog::Model>> model = services_.catalog()->find(request_.model);
   if (!model) return refuse(model.error());
   request_.model = (*model)->name;
+  // No tenant has a line end in it.
+  request_.cache_scope = caller_.tenant + "\n" + request_.user;
   // A program in the place of a worker, which no request is passed on to: none may start it, so
   // that none claims it. What stands against it says more.
   if ((*model)->settings.kind == catalog::Kind::kCommand) {

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/result.h"
+#include "supervisor/core/caller.h"
 #include "supervisor/core/generation.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/residency/services.h"
@@ -52,7 +53,7 @@ class Generation : public residency::ClaimObserver,
  public:
   // Starts. `request.model` may be an alias; the request has been validated. `deadline`: when it
   // must have ended. Any thread; the responder is called later, never from within.
-  static std::shared_ptr<Generation> start(const residency::Services& services,
+  static std::shared_ptr<Generation> start(const residency::Services& services, core::Caller caller,
                                            core::GenerateRequest request, SteadyTime deadline,
                                            std::shared_ptr<Responder> responder);
 
@@ -70,8 +71,9 @@ class Generation : public residency::ClaimObserver,
   void on_end(Status status) override;
 
  private:
-  Generation(const residency::Services& services, core::GenerateRequest request,
-             SteadyTime deadline, std::shared_ptr<Responder> responder);
+  Generation(const residency::Services& services, core::Caller caller,
+             core::GenerateRequest request, SteadyTime deadline,
+             std::shared_ptr<Responder> responder);
 
   // On the core strand.
   void begin();
@@ -85,6 +87,7 @@ class Generation : public residency::ClaimObserver,
   [[nodiscard]] std::shared_ptr<rpc::GenerateCall> call();
 
   const residency::Services services_;
+  const core::Caller caller_;
   core::GenerateRequest request_;
   const SteadyTime deadline_;
   const std::shared_ptr<Responder> responder_;

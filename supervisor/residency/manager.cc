@@ -92,7 +92,9 @@ Error shutting_down_error() {
 Error conflict_error(const Instance& instance, std::string message) {
   ErrorExtras extras;
   const auto& state = instance.machine().stamped_state();
-  extras.holder = HolderInfo{instance.model().name, std::string(info(state.value).name),
+  extras.holder = HolderInfo{instance.model().name,
+                             std::string(info(state.value).name),
+                             {},
                              state.since.wall.time_since_epoch().count()};
   return {Reason::kConflict, std::move(message), std::move(extras)};
 }

@@ -35,6 +35,26 @@ FailureEvidence get_failure(const v1::Failure& from) {
   return to;
 }
 
+void put_memory(const MemoryShortage& from, v1::ErrorDetail& to) {
+  to.set_domain(from.domain);
+  to.set_needed_bytes(from.needed_bytes);
+  to.set_limit_bytes(from.limit_bytes);
+  to.set_available_bytes(from.available_bytes);
+  to.set_deficit_bytes(from.deficit_bytes);
+  if (!from.would_fit) return;
+  to.mutable_would_fit()->set_context(from.would_fit->context);
+  to.mutable_would_fit()->set_sequences(from.would_fit->sequences);
+}
+
+MemoryShortage get_memory(const v1::ErrorDetail& from) {
+  MemoryShortage to{from.domain(), from.needed_bytes(), from.limit_bytes(), from.available_bytes(),
+                    from.deficit_bytes()};
+  if (from.has_would_fit()) {
+    to.would_fit = WouldFit{from.would_fit().context(), from.would_fit().sequences()};
+  }
+  return to;
+}
+
 // What a status without a trailer of ours means: gRPC's own refusals.
 Reason reason_of_code(grpc::StatusCode code) {
   switch (code) {
@@ -83,7 +103,9 @@ v1::ErrorDetail to_proto(const Error& error, const std::string& request_id, Audi
     detail.mutable_holder()->set_model(extras.holder->model);
     detail.mutable_holder()->set_state(extras.holder->state);
     detail.mutable_holder()->set_since_unix_ms(extras.holder->since_unix_ms);
+    detail.mutable_holder()->set_job(extras.holder->job);
   }
+  if (extras.memory) put_memory(*extras.memory, detail);
   return detail;
 }
 
@@ -97,8 +119,9 @@ Error from_proto(const v1::ErrorDetail& detail) {
   if (detail.has_failure()) extras.failure = get_failure(detail.failure());
   if (detail.has_holder()) {
     extras.holder = HolderInfo{detail.holder().model(), detail.holder().state(),
-                               detail.holder().since_unix_ms()};
+                               detail.holder().job(), detail.holder().since_unix_ms()};
   }
+  if (!detail.domain().empty()) extras.memory = get_memory(detail);
   const std::optional<Reason> reason = reason_from_name(detail.reason());
   std::string message = detail.message();
   if (!reason) message = detail.reason() + ": " + message;

@@ -14,7 +14,7 @@ namespace {
 constexpr int kMaxStops = 16;
 constexpr std::size_t kMaxStopBytes = 1024;
 constexpr std::uint32_t kMaxTopLogprobs = 20;
-constexpr std::size_t kMaxScopeBytes = 256;
+constexpr std::size_t kMaxScopeBytes = 1024;
 
 Status check_stops(const v1::GenerateRequest& request, std::vector<std::string>& out) {
   if (request.stop_size() > kMaxStops) {
@@ -75,7 +75,7 @@ Result<CheckedRequest> check_request(const v1::GenerateRequest& request, const E
   if (request.cache_scope().size() > kMaxScopeBytes) {
     return invalid_argument("cache_scope", "cache_scope has " +
                                                std::to_string(request.cache_scope().size()) +
-                                               " bytes; at most 256 are allowed.");
+                                               " bytes; at most 1024 are allowed.");
   }
   CheckedRequest result{std::make_unique<Job>(), std::move(*sampling)};
   const auto& job = result.job;

@@ -55,8 +55,7 @@ Result<core::GenerateRequest> from_proto(const v1::GenerateRequest& request) {
   core::GenerateRequest to;
   to.model = request.model();
   to.request_id = request.request_id();
-  // Who may connect to the socket is one tenant; `user` subdivides it.
-  to.cache_scope = request.user();
+  to.user = request.user();
   switch (request.input_case()) {
     case v1::GenerateRequest::kChat: {
       core::ChatInput chat{request.chat().messages_json(), request.chat().tools_json()};

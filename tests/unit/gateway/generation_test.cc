@@ -87,7 +87,7 @@ class GenerationTest : public testing::Test {
     request.request_id = "r-1";
     request.model = model;
     request.input = core::PromptInput{"Hello"};
-    return Generation::start(services_, std::move(request), world_.clock.now() + timeout,
+    return Generation::start(services_, {}, std::move(request), world_.clock.now() + timeout,
                              std::move(client));
   }
   // Lets the world run until the client has got its last call.

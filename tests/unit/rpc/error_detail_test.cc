@@ -21,7 +21,8 @@ Error whole() {
   extras.needed = 10;
   extras.limit = 5;
   extras.failure = failure;
-  extras.holder = HolderInfo{"other", "loading", 7};
+  extras.holder = HolderInfo{"other", "loading", "context_probe", 7};
+  extras.memory = MemoryShortage{"host", 10, 8, 4, 6, WouldFit{4096, 2}};
   return Error(Reason::kLoadFailed, "It failed.", extras);
 }
 
@@ -43,6 +44,12 @@ TEST(ErrorDetail, T1_AnErrorKeepsItsCauseOnTheWire) {
   EXPECT_EQ(back.extras->failure->log_tail, std::vector<std::string>{"line"});
   ASSERT_TRUE(back.extras->holder);
   EXPECT_EQ(back.extras->holder->state, "loading");
+  EXPECT_EQ(back.extras->holder->job, "context_probe");
+  ASSERT_TRUE(back.extras->memory);
+  EXPECT_EQ(back.extras->memory->domain, "host");
+  EXPECT_EQ(back.extras->memory->deficit_bytes, 6U);
+  ASSERT_TRUE(back.extras->memory->would_fit);
+  EXPECT_EQ(back.extras->memory->would_fit->context, 4096U);
 }
 
 TEST(ErrorDetail, ATrailerIsShortWhateverTheErrorHolds) {

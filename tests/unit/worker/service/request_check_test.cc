@@ -106,7 +106,7 @@ TEST(RequestCheck, AModelForEmbeddingsGeneratesNothing) {
 
 TEST(RequestCheck, ScopesAreBounded) {
   auto made = request();
-  made.set_cache_scope(std::string(257, 'x'));
+  made.set_cache_scope(std::string(1025, 'x'));
   EXPECT_EQ(problem(made).extras->param, "cache_scope");
 }
 

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "common/result.h"
+#include "supervisor/admin/grpc/admin_service.h"
+#include "supervisor/admin/server_state.h"
+#include "supervisor/gateway/grpc/grpc_server.h"
+#include "supervisor/gateway/grpc/inference_service.h"
+#include "supervisor/gateway/http/http_server.h"
+
+namespace berth {
+
+// Where clients come in: the gRPC and HTTP servers with what they serve. Made, opened and closed on
+// the core strand.
+class Fronts {
+ public:
+  struct Parts {
+    admin::ServerState& state;    // outlives this; open() writes the addresses into it
+    bool demo = false;            // HTTP may take another port than the configured one
+    std::function<bool()> ready;  // any thread
+  };
+
+  explicit Fronts(Parts parts) : parts_(std::move(parts)) {}
+
+  // Listens everywhere that is configured. Errors: which address, and why.
+  Status open();
+  // Takes no new gRPC calls, and ends what still runs after `wait`. Blocks: on the pool.
+  void end_calls(std::chrono::milliseconds wait);
+  // Ends every connection.
+  void close();
+
+ private:
+  Status open_grpc();
+  Status open_http();
+
+  const Parts parts_;
+  std::optional<gateway::InferenceService> inference_;
+  std::optional<admin::AdminService> admin_;
+  std::unique_ptr<gateway::GrpcServer> grpc_server_;
+  std::unique_ptr<gateway::HttpServer> http_server_;
+};
+
+// The sockets among the addresses that gRPC is served at.
+std::vector<std::string> unix_sockets(const catalog::ServerConfig& server);
+
+}  // namespace berth
