@@ -395,23 +395,15 @@ class Reader {
     return found == values.end() || found->second.layer == nullptr ? nullptr : &found->second;
   }
 
-  void check_server(Config& config, const EffectiveSettings& values) {
+  void check_server(const Config& config, const EffectiveSettings& values) {
     const SettingSpec* grpc = find_setting(Section::kServer, "grpc");
     const Effective& listeners = values.at(grpc);
-    std::vector<std::string> sockets;
-    std::vector<std::string> network;
-    for (const std::string& address : config.server.grpc) {
-      (is_unix_address(address) ? sockets : network).push_back(address);
-    }
-    if (sockets.empty()) {
+    if (std::ranges::none_of(config.server.grpc, is_unix_address)) {
       problem(listeners.layer, listeners.line, "server.grpc",
               "expected at least one \"unix:PATH\", found " + format_value(*grpc, listeners.value) +
-                  "; network addresses are not served before authentication exists");
+                  "; the server is administered through it");
     }
-    for (const std::string& address : network) {
-      config.ignored.push_back({"server.grpc", toml_quote(address), listeners.source});
-    }
-    config.server.grpc = std::move(sockets);
+    server_ = values;
 
     const SettingSpec* cert_spec = find_setting(Section::kServer, "tls_cert");
     const SettingSpec* key_spec = find_setting(Section::kServer, "tls_key");
@@ -539,8 +531,29 @@ class Reader {
     }
   }
 
-  // Names and aliases are one space.
+  // Nobody could use what listens for other machines, unless they have keys or need none.
+  void check_exposure(const Config& config) {
+    if (!config.auth.keys_file.empty() || config.auth.anonymous) return;
+    const auto check = [&](std::string_view key, const std::string& address) {
+      if (address.empty() || is_local_address(address)) return;
+      const Effective& value = server_.at(find_setting(Section::kServer, key));
+      problem(value.layer, value.line, "server." + std::string(key),
+              toml_quote(address) +
+                  " can be reached from other machines, and nobody there would be served: set "
+                  "`auth.keys_file` (`berth keys add` makes keys), or `auth.anonymous = true` to "
+                  "serve everybody");
+    };
+    check("http", config.server.http);
+    for (const std::string& address : config.server.grpc) check("grpc", address);
+  }
+
   void check_whole(const Config& config) {
+    check_exposure(config);
+    check_names(config);
+  }
+
+  // Names and aliases are one space.
+  void check_names(const Config& config) {
     const SettingSpec* aliases = find_setting(Section::kModel, "aliases");
     std::map<std::string, std::string> owner;  // alias -> model
     for (const ConfiguredModel& model : config.models) {
@@ -580,6 +593,7 @@ class Reader {
   std::map<Section, FoundSettings> global_;
   std::map<Section, std::map<std::string, Instance>> instances_;
   std::map<const SettingSpec*, Effective> built_in_;
+  EffectiveSettings server_;
   EffectiveSettings defaults_;
   std::vector<ConfigProblem> problems_;
   std::size_t problems_left_out_ = 0;

@@ -15,10 +15,8 @@ namespace berth::catalog {
 
 // [server]. Paths are absolute after reading.
 struct ServerConfig {
-  // "unix:/path", at least one. Network addresses are in Config::ignored until authentication
-  // exists.
-  std::vector<std::string> grpc;
-  std::string http;  // "HOST:PORT"; empty: off
+  std::vector<std::string> grpc;  // "unix:/path", at least one, and "HOST:PORT"
+  std::string http;               // "HOST:PORT"; empty: off
   std::string state_dir;
   std::string run_dir;
   std::string bank_dir;  // "auto" or a path
@@ -31,9 +29,23 @@ struct ServerConfig {
   std::chrono::milliseconds max_wait{};
   std::chrono::milliseconds grace{};
   std::chrono::milliseconds retry_grace{};
-  std::uint64_t max_body = 0;  // bytes
+  std::uint64_t max_body = 0;              // bytes
+  std::vector<std::string> allowed_hosts;  // lower case, without a port; IPv6 in brackets
+  std::vector<std::string> cors_origins;   // as browsers send them: "https://example.org:8443"
+  std::string tls_cert;                    // PEM file; empty: no TLS, and tls_key is empty, too
+  std::string tls_key;
 
   bool operator==(const ServerConfig&) const = default;
+};
+
+// [auth].
+struct AuthConfig {
+  std::string keys_file;                      // absolute; empty: there are no keys
+  std::uint32_t key_requests_per_minute = 0;  // 0: no limit
+  std::uint32_t key_concurrency = 0;          // 0: no limit
+  bool anonymous = false;                     // network clients without a key are served
+
+  bool operator==(const AuthConfig&) const = default;
 };
 
 // One setting with its effective value and where it came from.
@@ -59,6 +71,7 @@ struct ConfiguredModel {
 struct Config {
   std::string file;  // absolute; empty: none was read
   ServerConfig server;
+  AuthConfig auth;
   std::vector<std::string> model_dirs;     // absolute
   std::vector<ConfiguredModel> models;     // by name
   ModelSettings defaults;                  // for models without a section

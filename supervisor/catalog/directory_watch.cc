@@ -28,16 +28,31 @@ constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MO
 
 }  // namespace
 
-Result<DirectoryWatch> DirectoryWatch::open(const Config& config) {
+Result<DirectoryWatch> DirectoryWatch::make() {
   UniqueFd fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!fd) {
     return fail(
         Reason::kInternal,
-        "The model directories cannot be watched: " + std::system_category().message(errno) +
+        "Directories cannot be watched for changes: " + std::system_category().message(errno) +
             ". Raise fs.inotify.max_user_instances; until then changes are seen within "
             "30 s.");
   }
-  DirectoryWatch watch(std::move(fd));
+  return DirectoryWatch(std::move(fd));
+}
+
+Result<DirectoryWatch> DirectoryWatch::open_file(const std::string& path) {
+  Result<DirectoryWatch> watch = make();
+  if (!watch) return watch;
+  watch->models_ = false;
+  watch->names_.push_back(fs::path(path).filename().string());
+  static_cast<void>(watch->add(fs::path(path).parent_path().string()));
+  return watch;
+}
+
+Result<DirectoryWatch> DirectoryWatch::open(const Config& config) {
+  Result<DirectoryWatch> made = make();
+  if (!made) return made;
+  DirectoryWatch watch = *std::move(made);
   std::set<std::string> dirs;
   for (const std::string& dir : config.model_dirs) {
     if (const auto root = watch.add(dir)) watch.roots_.push_back(*root);
@@ -76,7 +91,8 @@ bool DirectoryWatch::matters(std::uint32_t mask, int watch, std::string_view nam
   if ((mask & IN_ISDIR) != 0) {
     return std::find(roots_.begin(), roots_.end(), watch) != roots_.end();
   }
-  return name.ends_with(".gguf") || std::find(names_.begin(), names_.end(), name) != names_.end();
+  return (models_ && name.ends_with(".gguf")) ||
+         std::find(names_.begin(), names_.end(), name) != names_.end();
 }
 
 bool DirectoryWatch::drain() {

@@ -30,6 +30,10 @@ class DirectoryWatch {
   // cannot be used (no instance left).
   static Result<DirectoryWatch> open(const Config& config);
 
+  // The same for one file, which need not exist yet: its folder is watched, and drain() tells when
+  // the file came, changed or went.
+  static Result<DirectoryWatch> open_file(const std::string& path);
+
   // Readable when there is something to drain.
   [[nodiscard]] int fd() const { return fd_.get(); }
 
@@ -38,12 +42,14 @@ class DirectoryWatch {
 
  private:
   explicit DirectoryWatch(UniqueFd fd) : fd_(std::move(fd)) {}
+  static Result<DirectoryWatch> make();
   [[nodiscard]] std::optional<int> add(const std::string& dir) const;
   [[nodiscard]] bool matters(std::uint32_t mask, int watch, std::string_view name) const;
 
   UniqueFd fd_;
   std::vector<int> roots_;          // watches of the model directories themselves
   std::vector<std::string> names_;  // of configured files
+  bool models_ = true;              // *.gguf matters, too
 };
 
 }  // namespace berth::catalog

@@ -72,12 +72,15 @@ struct ClassOf<T C::*> {
   using Type = C;
 };
 
-// A store function for a member of ServerConfig, Config, ConfiguredModel or ModelSettings.
+// A store function for a member of ServerConfig, AuthConfig, Config, ConfiguredModel or
+// ModelSettings.
 template <auto kMember>
 void into(const SettingTarget& target, const SettingValue& value) {
   using Owner = typename ClassOf<decltype(kMember)>::Type;
   if constexpr (std::is_same_v<Owner, ServerConfig>) {
     assign(target.config->server.*kMember, value);
+  } else if constexpr (std::is_same_v<Owner, AuthConfig>) {
+    assign(target.config->auth.*kMember, value);
   } else if constexpr (std::is_same_v<Owner, Config>) {
     assign(target.config->*kMember, value);
   } else if constexpr (std::is_same_v<Owner, ConfiguredModel>) {
@@ -112,21 +115,23 @@ using enum SettingType;
 
 constexpr std::array kSettings = {
     // [server]
-    SettingSpec{.key = "grpc",
-                .type = kListenList,
-                .fallback = R"(["unix:/run/berth/berth.sock"])",
-                .used = true,
-                .store = into<&ServerConfig::grpc>,
-                .doc = "Where gRPC is served: `unix:PATH` or `HOST:PORT`. At least one must be a "
-                       "Unix socket: network addresses are not served before authentication "
-                       "exists, and are reported as ignored."},
+    SettingSpec{
+        .key = "grpc",
+        .type = kListenList,
+        .fallback = R"(["unix:/run/berth/berth.sock"])",
+        .used = true,
+        .store = into<&ServerConfig::grpc>,
+        .doc = "Where gRPC is served: `unix:PATH` or `HOST:PORT`, at least one. An address that "
+               "other machines reach needs `auth.keys_file`, or `auth.anonymous = true`."},
     SettingSpec{.key = "http",
                 .type = kHostPort,
                 .fallback = R"("127.0.0.1:11500")",
                 .may_be_empty = true,
                 .used = true,
                 .store = into<&ServerConfig::http>,
-                .doc = "Where HTTP is served; port 0 takes a free one; empty switches HTTP off."},
+                .doc = "Where HTTP is served; port 0 takes a free one; empty switches HTTP off. An "
+                       "address that other machines reach needs `auth.keys_file`, or "
+                       "`auth.anonymous = true`."},
     SettingSpec{.key = "state_dir",
                 .type = kPath,
                 .fallback = R"("/var/lib/berth")",
@@ -228,24 +233,35 @@ constexpr std::array kSettings = {
                 .store = into<&ServerConfig::max_body>,
                 .doc = "Largest request."},
     SettingSpec{.key = "allowed_hosts",
-                .type = kTextList,
+                .type = kHostList,
                 .fallback = "[]",
+                .used = true,
+                .store = into<&ServerConfig::allowed_hosts>,
                 .doc = "Host names that HTTP requests may name, besides loopback and the address "
-                       "that is listened on."},
+                       "that is listened on; without a port."},
     SettingSpec{.key = "cors_origins",
-                .type = kTextList,
+                .type = kOriginList,
                 .fallback = "[]",
-                .doc = "Origins whose pages may call the server."},
+                .used = true,
+                .store = into<&ServerConfig::cors_origins>,
+                .doc = "Origins whose pages may call the server, as in `https://example.org`. "
+                       "There is no `*`: a page from anywhere could use the server in the name of "
+                       "whoever looks at it."},
     SettingSpec{.key = "tls_cert",
                 .type = kPath,
                 .fallback = R"("")",
                 .may_be_empty = true,
-                .doc = "Certificate chain (PEM). Needs `tls_key`."},
+                .used = true,
+                .store = into<&ServerConfig::tls_cert>,
+                .doc = "Certificate chain (PEM) for every network address of `http` and `grpc`. "
+                       "Needs `tls_key`."},
     SettingSpec{.key = "tls_key",
                 .type = kPath,
                 .fallback = R"("")",
                 .may_be_empty = true,
-                .doc = "Private key (PEM). Needs `tls_cert`."},
+                .used = true,
+                .store = into<&ServerConfig::tls_key>,
+                .doc = "Private key (PEM) of `tls_cert`, without a password."},
 
     // [auth]
     SettingSpec{.section = Section::kAuth,
@@ -253,25 +269,34 @@ constexpr std::array kSettings = {
                 .type = kPath,
                 .fallback = R"("")",
                 .may_be_empty = true,
+                .used = true,
+                .store = into<&AuthConfig::keys_file>,
                 .doc = "File of the keys: `name:role:tenant_group:hash` per line; roles are "
-                       "`client` and `admin`."},
+                       "`client` and `admin`. `berth keys` writes it; changes count at once."},
     SettingSpec{.section = Section::kAuth,
                 .key = "key_requests_per_minute",
                 .type = kCount,
                 .fallback = "0",
                 .high = 1e6,
+                .used = true,
+                .store = into<&AuthConfig::key_requests_per_minute>,
                 .doc = "Requests that one key may make in a minute; 0 is no limit."},
     SettingSpec{.section = Section::kAuth,
                 .key = "key_concurrency",
                 .type = kCount,
                 .fallback = "0",
                 .high = 1e5,
-                .doc = "Requests that one key may have running; 0 is no limit."},
+                .used = true,
+                .store = into<&AuthConfig::key_concurrency>,
+                .doc = "Requests that one key may have waiting or running; 0 is no limit."},
     SettingSpec{.section = Section::kAuth,
                 .key = "anonymous",
                 .type = kSwitch,
                 .fallback = "false",
-                .doc = "Whether network clients without a key are served."},
+                .used = true,
+                .store = into<&AuthConfig::anonymous>,
+                .doc = "Whether network clients without a key are served, as clients that are "
+                       "told nothing of the server's other work."},
 
     // [memory]
     SettingSpec{.section = Section::kMemory,

@@ -48,6 +48,8 @@ enum class SettingType : std::uint8_t {
   kNameList,  // names of models
   kPathList,
   kListenList,
+  kHostList,    // names or addresses, without a port
+  kOriginList,  // of web pages: scheme://host[:port]
   kProbe,
   kTextMap,
   kSizeMap,

@@ -77,6 +77,10 @@ std::string_view element_expected(SettingType type) {
       return "a path";
     case SettingType::kListenList:
       return R"("unix:PATH" or "HOST:PORT")";
+    case SettingType::kHostList:
+      return "a host name or an address without a port";
+    case SettingType::kOriginList:
+      return R"(an origin, such as "https://example.org:8443")";
     default:
       return {};
   }
@@ -117,6 +121,8 @@ class ValueCheck {
       case SettingType::kNameList:
       case SettingType::kPathList:
       case SettingType::kListenList:
+      case SettingType::kHostList:
+      case SettingType::kOriginList:
         return list(node);
       case SettingType::kTextMap:
         return text_map(node);
@@ -245,6 +251,10 @@ class ValueCheck {
         return text;
       case SettingType::kListenList:
         return listen(node);
+      case SettingType::kHostList:
+        return normal(node, normal_host(text));
+      case SettingType::kOriginList:
+        return normal(node, normal_origin(text));
       case SettingType::kNameList:
         if (auto wrong = check_name(text)) return problem(node, std::move(*wrong));
         return text;
@@ -281,6 +291,12 @@ class ValueCheck {
                          node.describe());
     }
     return absolute_path(node.text, folder_);
+  }
+
+  [[nodiscard]] Text normal(const TomlNode& node,
+                            tl::expected<std::string, std::string> checked) const {
+    if (!checked) return unexpected_element(node, ": " + checked.error());
+    return *std::move(checked);
   }
 
   [[nodiscard]] Text listen(const TomlNode& node) const {
@@ -489,6 +505,10 @@ std::string describe_expected(const SettingSpec& spec) {
       return "a list of paths";
     case SettingType::kListenList:
       return "a list of \"unix:PATH\" or \"HOST:PORT\"";
+    case SettingType::kHostList:
+      return "a list of host names";
+    case SettingType::kOriginList:
+      return "a list of origins, such as [\"https://example.org\"]";
     case SettingType::kProbe:
       return R"("completion", "embedding" or "path:/…")";
     case SettingType::kTextMap:

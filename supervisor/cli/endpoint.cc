@@ -3,8 +3,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "supervisor/catalog/config.h"
 
@@ -61,8 +64,12 @@ std::optional<Endpoint> configured(const Environment& environment, std::string& 
     note = file + " has errors, so its sockets are not known: see 'berth config check'";
     return std::nullopt;
   }
-  if (read.config->server.grpc.empty()) return std::nullopt;
-  auto endpoint = parse_endpoint(read.config->server.grpc.front());
+  // A socket before the network: there the kernel says who comes, and no key is needed.
+  const std::vector<std::string>& listeners = read.config->server.grpc;
+  const auto socket = std::ranges::find_if(
+      listeners, [](const std::string& address) { return address.starts_with("unix:"); });
+  if (socket == listeners.end()) return std::nullopt;
+  auto endpoint = parse_endpoint(*socket);
   if (!endpoint) {
     note = file + " has a listener that cannot be used from here: " + endpoint.error().message;
     return std::nullopt;

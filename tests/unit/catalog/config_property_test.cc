@@ -73,6 +73,8 @@ RC_GTEST_PROP(ConfigProperty, AnyValueForAnyKeyIsTakenOrRefused, ()) {
                                                        {"server", "log_keep"},
                                                        {"server", "queue_timeout"},
                                                        {"server", "max_body"},
+                                                       {"server", "allowed_hosts"},
+                                                       {"server", "cors_origins"},
                                                        {"server", "swap_drain"},
                                                        {"memory", "auto_share"},
                                                        {"memory", "host_budget"},

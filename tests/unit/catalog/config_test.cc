@@ -181,15 +181,27 @@ TEST(Config, HttpMayBeOff) {
   EXPECT_EQ(read("[server]\nhttp = \"\"\n").server.http, "");
 }
 
-TEST(Config, NetworkAddressesOfGrpcAreIgnoredBeforeAuthenticationExists) {
-  const Config config =
-      read("[server]\ngrpc = [\"127.0.0.1:50061\", \"unix:/run/b.sock\", \"[::]:1\"]\n");
-  EXPECT_THAT(config.server.grpc, ElementsAre("unix:/run/b.sock"));
-  ASSERT_EQ(config.ignored.size(), 2U);
-  EXPECT_EQ(config.ignored[0].key, "server.grpc");
-  EXPECT_EQ(config.ignored[0].value, "\"127.0.0.1:50061\"");
-  EXPECT_EQ(config.ignored[0].source, "/etc/berth/berth.toml:2");
-  EXPECT_EQ(config.ignored[1].value, "\"[::]:1\"");
+TEST(Config, GrpcListensOnTheNetworkToo) {
+  const Config config = read(
+      "[server]\ngrpc = [\"127.0.0.1:50061\", \"unix:/run/b.sock\", \"[::]:1\"]\n"
+      "[auth]\nkeys_file = \"keys\"\n");
+  EXPECT_THAT(config.server.grpc, ElementsAre("127.0.0.1:50061", "unix:/run/b.sock", "[::]:1"));
+  EXPECT_THAT(config.ignored, IsEmpty());
+  EXPECT_EQ(config.auth.keys_file, "/etc/berth/keys");
+}
+
+TEST(Config, EverybodyIsServedOnlyWhereItSaysSo) {
+  const Config config = read("[server]\nhttp = \"0.0.0.0:1\"\n[auth]\nanonymous = true\n");
+  EXPECT_TRUE(config.auth.anonymous);
+  EXPECT_FALSE(read("").auth.anonymous);
+}
+
+TEST(Config, HostsAndOriginsAreKeptAsTheyAreCompared) {
+  const Config config = read(
+      "[server]\nallowed_hosts = [\"Box.Local\", \"[::1]\"]\n"
+      "cors_origins = [\"HTTPS://Example.org:443\", \"http://a:8080\"]\n");
+  EXPECT_THAT(config.server.allowed_hosts, ElementsAre("box.local", "[::1]"));
+  EXPECT_THAT(config.server.cors_origins, ElementsAre("https://example.org", "http://a:8080"));
 }
 
 TEST(Config, WhatIsSetAndNotUsedYetIsNamed) {
@@ -208,7 +220,10 @@ TEST(Config, WhatThisVersionUsesIsNotCalledIgnored) {
   const Config config = read(
       "[server]\nhttp = \"127.0.0.1:0\"\nstate_dir = \"a\"\nrun_dir = \"b\"\nlog_dir = \"c\"\n"
       "log_keep = 2\nmax_body = \"1MiB\"\ndrain_timeout = \"1s\"\nqueue_timeout = \"1s\"\ngrpc = "
-      "[\"unix:s\"]\n"
+      "[\"unix:s\"]\nallowed_hosts = [\"a\"]\ncors_origins = [\"http://a\"]\ntls_cert = "
+      "\"c\"\ntls_key = "
+      "\"k\"\n[auth]\nkeys_file = \"f\"\nkey_requests_per_minute = 1\nkey_concurrency = 1\n"
+      "anonymous = false\n"
       "[models]\ndirs = []\n[memory]\nauto_context_max = 1024\n[model.x]\nkind = \"llama\"\n"
       "path = \"p\"\naliases = [\"y\"]\ncontext = 512\nsequences = 1\nthreads = 1\nbatch = 64\n"
       "pin = true\nkv_type = \"f16\"\nflash_attention = \"off\"\nchat_template = \"t\"\nttl = "

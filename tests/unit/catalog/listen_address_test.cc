@@ -46,6 +46,29 @@ TEST(ListenAddress, SaysWhatIsWrong) {
   }
 }
 
+TEST(ListenAddress, KnowsWhatOnlyThisMachineReaches) {
+  for (const char* local : {"unix:/run/b.sock", "127.0.0.1:1", "127.9.9.9:1", "[::1]:1",
+                            "localhost:1", "LOCALHOST:0"}) {
+    EXPECT_TRUE(is_local_address(local)) << local;
+  }
+  for (const char* open : {"0.0.0.0:1", "[::]:1", "192.168.1.2:1", "128.0.0.1:1", "box:1",
+                           "localhost.example:1", "[::ffff:127.0.0.1]:1"}) {
+    EXPECT_FALSE(is_local_address(open)) << open;
+  }
+}
+
+TEST(ListenAddress, OriginsAreWhatBrowsersSend) {
+  EXPECT_EQ(normal_origin("HTTP://Example.ORG:80").value(), "http://example.org");
+  EXPECT_EQ(normal_origin("https://[::1]:8443").value(), "https://[::1]:8443");
+  EXPECT_EQ(normal_origin("http://[::1]").value(), "http://[::1]");
+  EXPECT_EQ(normal_origin("https://a:80").value(), "https://a:80");
+  for (const char* wrong : {"", "*", "null", "a", "//a", "ftp://a", "http://", "http://*",
+                            "http://a/", "http://u@a", "http://a?b", "http://a:0", "http://a:080",
+                            "http://a:99999", "http://a b", "file://", "http://*.a"}) {
+    EXPECT_FALSE(normal_origin(wrong)) << wrong;
+  }
+}
+
 TEST(ListenAddress, SocketPathsHaveAtMost107Bytes) {
   EXPECT_TRUE(check_socket_path("/" + std::string(106, 'a')));
   const auto result = check_socket_path("/" + std::string(107, 'a'));

@@ -51,7 +51,10 @@ std::string other_value(const SettingSpec& spec) {
     case SettingType::kTextList:
     case SettingType::kNameList:
     case SettingType::kPathList:
+    case SettingType::kHostList:
       return R"(["other"])";
+    case SettingType::kOriginList:
+      return R"(["https://other:8443"])";
     case SettingType::kListenList:
       return R"(["unix:other.sock"])";
     case SettingType::kProbe:
@@ -125,12 +128,16 @@ TEST(SettingTable, EveryStoredSettingArrives) {
       if (spec->applies == Applies::kCommand && spec->key != "command") text = base;
       if (spec->key == "kind") base = "[model.m]\n";
     }
+    // One of the two alone is refused.
+    if (spec->key == "tls_cert") text += "tls_key = \"k\"\n";
+    if (spec->key == "tls_key") text += "tls_cert = \"c\"\n";
     text += std::string(spec->key) + " = " + other_value(*spec) + "\n";
     const ConfigResult before = parse_config(base, "/etc/berth/berth.toml");
     const ConfigResult after = parse_config(text, "/etc/berth/berth.toml");
     ASSERT_TRUE(before.config) << base << before.problems.front().to_string();
     ASSERT_TRUE(after.config) << text << after.problems.front().to_string();
     const bool differs = before.config->server != after.config->server ||
+                         before.config->auth != after.config->auth ||
                          before.config->model_dirs != after.config->model_dirs ||
                          before.config->auto_context_max != after.config->auto_context_max ||
                          before.config->models != after.config->models;

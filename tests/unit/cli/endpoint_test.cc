@@ -61,7 +61,7 @@ TEST(Endpoint, OptionWinsThenVariableThenConfigThenUsualPlaces) {
   const TemporaryDirectory directory;
   TestProgram program;
   const std::string config = directory.path() + "/berth.toml";
-  std::ofstream(config) << "[server]\ngrpc = [\"unix:/run/other.sock\"]\n";
+  std::ofstream(config) << "[server]\ngrpc = [\"127.0.0.1:1\", \"unix:/run/other.sock\"]\n";
 
   program.variables["BERTH_CONFIG"] = config;
   program.variables["BERTH_ENDPOINT"] = "unix:/variable.sock";
