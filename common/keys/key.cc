@@ -1,0 +1,83 @@
+#include "common/keys/key.h"
+
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+
+namespace berth::keys {
+namespace {
+
+constexpr std::size_t kKeyBytes = 32;
+
+// RFC 4648, without padding.
+std::string base64url(const std::array<std::uint8_t, kKeyBytes>& bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::string out;
+  std::uint32_t bits = 0;
+  unsigned held = 0;
+  for (const std::uint8_t byte : bytes) {
+    bits = bits << 8U | byte;
+    held += 8;
+    while (held >= 6) {
+      held -= 6;
+      out += kDigits[bits >> held & 63U];
+    }
+  }
+  if (held > 0) out += kDigits[bits << (6 - held) & 63U];
+  return out;
+}
+
+std::optional<std::uint8_t> digit_of(char c) {
+  if (c >= '0' && c <= '9') return static_cast<std::uint8_t>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<std::uint8_t>(c - 'a' + 10);
+  if (c >= 'A' && c <= 'F') return static_cast<std::uint8_t>(c - 'A' + 10);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::string> make_key() {
+  std::array<std::uint8_t, kKeyBytes> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
+    return fail(Reason::kInternal, "The system gives no random numbers, so no key can be made.");
+  }
+  std::string key = std::string(kKeyPrefix) + base64url(bytes);
+  OPENSSL_cleanse(bytes.data(), bytes.size());
+  return key;
+}
+
+KeyHash hash_of(std::string_view key) {
+  KeyHash hash{};
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): how OpenSSL takes bytes
+  SHA256(reinterpret_cast<const unsigned char*>(key.data()), key.size(), hash.data());
+  return hash;
+}
+
+bool same_hash(const KeyHash& a, const KeyHash& b) {
+  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::string to_hex(const KeyHash& hash) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : hash) {
+    text += kDigits[byte >> 4U];
+    text += kDigits[byte & 15U];
+  }
+  return text;
+}
+
+std::optional<KeyHash> hash_from_hex(std::string_view text) {
+  KeyHash hash{};
+  if (text.size() != 2 * hash.size()) return std::nullopt;
+  for (std::size_t i = 0; i < hash.size(); ++i) {
+    const auto high = digit_of(text[2 * i]);
+    const auto low = digit_of(text[2 * i + 1]);
+    if (!high || !low) return std::nullopt;
+    hash.at(i) = static_cast<std::uint8_t>(*high << 4U | *low);
+  }
+  return hash;
+}
+
+}  // namespace berth::keys
