@@ -30,6 +30,9 @@ std::uint64_t start_of(std::uint64_t seed) {
   return seed == 0 ? kHashStart : mixed(kHashStart, seed);
 }
 
+// What is said in place of kEnd where an answer must not end.
+constexpr TokenId kInsteadOfEnd = 'z';
+
 TokenId token_after(std::uint64_t hash, std::uint64_t sampler_seed) {
   if (sampler_seed != 0) hash = mixed(hash, sampler_seed);
   hash ^= hash >> 29U;
@@ -96,6 +99,20 @@ std::string FakeEngine::answer_to(std::vector<TokenId> tokens, std::uint64_t see
        next = token_after(hash, sampler_seed)) {
     answer.push_back(static_cast<char>(next));
     hash = with_token(hash, next);
+  }
+  return answer;
+}
+
+std::string FakeEngine::endless_answer_to(const std::vector<TokenId>& tokens, std::size_t count,
+                                          std::uint64_t seed) {
+  auto hash = start_of(seed);
+  for (const auto token : tokens) hash = with_token(hash, token);
+  std::string answer;
+  while (answer.size() < count) {
+    const auto token = token_after(hash, 0);
+    const auto said = token == kEnd ? kInsteadOfEnd : token;
+    answer.push_back(static_cast<char>(said));
+    hash = with_token(hash, said);
   }
   return answer;
 }
@@ -326,7 +343,7 @@ void FakeEngine::sleep(Duration time) const {
 
 TokenId FakeEngine::next_token(std::uint64_t hash, std::uint64_t sampler_seed) const {
   const auto token = token_after(hash, sampler_seed);
-  return never_ends && token == kEnd ? 'z' : token;
+  return never_ends && token == kEnd ? kInsteadOfEnd : token;
 }
 
 Result<SampledToken> FakeEngine::sample(Sampler& sampler, std::size_t index) {

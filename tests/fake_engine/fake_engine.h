@@ -47,6 +47,9 @@ class FakeEngine : public Engine {
   // What it says to a prompt until it ends by itself, with the settings' and the sampler's seed.
   static std::string answer_to(std::vector<TokenId> tokens, std::uint64_t seed = 0,
                                std::uint64_t sampler_seed = 0);
+  // The first `count` tokens of what it says where it never ends an answer, greedy.
+  static std::string endless_answer_to(const std::vector<TokenId>& tokens, std::size_t count,
+                                       std::uint64_t seed = 0);
 
   // Called within decode() and embed(), on the context thread.
   std::function<void()> on_decode;
