@@ -1,8 +1,6 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -10,6 +8,7 @@
 #include "common/result.h"
 #include "supervisor/core/caller.h"
 #include "supervisor/core/generation.h"
+#include "supervisor/gateway/worker_request.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/residency/services.h"
 #include "supervisor/rpc/worker_client.h"
@@ -43,30 +42,18 @@ class Responder {
   virtual void on_failed(const Error& error) = 0;
 };
 
-// The way of one generation through the supervisor: catalogue, residency, worker, answer. Keeps
-// itself alive until the responder has got its last call, or cancel() has taken effect. The core
-// strand sees it when it begins, when its claim changes and when it ends; tokens go straight from
-// the worker's stream to the responder.
-class Generation : public residency::ClaimObserver,
-                   public rpc::GenerateSink,
-                   public std::enable_shared_from_this<Generation> {
+// The way of one generation through the supervisor. Tokens go straight from the worker's stream to
+// the responder.
+class Generation : public WorkerRequest, public rpc::GenerateSink {
  public:
   // Starts. `request.model` may be an alias; the request has been validated. `deadline`: when it
-  // must have ended. Any thread; the responder is called later, never from within.
+  // must have ended. Any thread; the responder is called later, never from within. After cancel()
+  // it is not called any more; after resume() it gets more.
   static std::shared_ptr<Generation> start(const residency::Services& services, core::Caller caller,
                                            core::GenerateRequest request, SteadyTime deadline,
                                            std::shared_ptr<Responder> responder);
 
-  // The client went away: all work for it ends; no more calls of the responder once this has taken
-  // effect on the core strand. Any thread, any number of times.
-  void cancel();
-  // The responder has room again. Any thread.
-  void resume();
-
-  // For residency and rpc.
-  void on_claim_progress(const residency::ClaimProgress& progress) override;
-  void on_lease(residency::Lease lease) override;
-  void on_claim_failed(Error error) override;
+  // For rpc.
   bool on_event(core::GenerateEvent event) override;
   void on_end(Status status) override;
 
@@ -75,46 +62,16 @@ class Generation : public residency::ClaimObserver,
              core::GenerateRequest request, SteadyTime deadline,
              std::shared_ptr<Responder> responder);
 
-  // On the core strand.
-  void begin();
-  void refuse(const Error& error);
-  void end_well();
-  void end_badly(const Error& error);
-  void cancel_now();
-  void fail_finally(const Error& error);
-  // Nothing more will happen: lets go of the lease and of itself.
-  void close();
-  [[nodiscard]] std::shared_ptr<rpc::GenerateCall> call();
+  void on_accepted(const std::string& model) override;
+  void on_waiting(const residency::ClaimProgress& progress) override;
+  std::unique_ptr<rpc::WorkerCall> send(rpc::WorkerClient& worker, SteadyTime deadline) override;
+  [[nodiscard]] Served served() const override;
+  void on_failed(const Error& error) override;
+  [[nodiscard]] std::shared_ptr<Generation> shared();
 
-  const residency::Services services_;
-  const core::Caller caller_;
   core::GenerateRequest request_;
-  const SteadyTime deadline_;
   const std::shared_ptr<Responder> responder_;
-  const SteadyTime arrived_;
-
-  // Core strand.
-  std::unique_ptr<residency::Claim> claim_;
-  Timer deadline_timer_;  // while it runs on a worker
-  bool deadline_passed_ = false;
-  residency::Lease lease_;
-  bool over_ = false;
-
-  // Set on the core strand before the worker's stream starts, then read by its thread.
-  std::uint64_t waited_us_ = 0;
-  std::uint64_t load_us_ = 0;
-  bool saw_load_ = false;
-  std::string instance_id_;
-
   std::optional<core::DoneEvent> done_;  // the stream's thread, then the core strand
-  std::atomic<bool> cancelled_{false};
-
-  // The stream may run, fill the responder and drain again before on_lease() has stored the call.
-  std::mutex call_mutex_;
-  std::shared_ptr<rpc::GenerateCall> call_;
-  bool resume_wanted_ = false;
-
-  std::shared_ptr<Generation> self_;  // from begin() until over_; core strand
 };
 
 }  // namespace berth::gateway

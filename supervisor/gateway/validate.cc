@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "common/text.h"
 
@@ -22,6 +23,46 @@ Status validate_number(std::optional<float> value, std::string_view field, float
                                      std::to_string(low) + " and at most " + std::to_string(high) +
                                      ".");
 }
+
+Status validate_model_name(const std::string& model) {
+  if (model.empty())
+    return invalid_argument("model", "No model was named. `berth models` lists them.");
+  if (model.size() > kMaxModelNameBytes) {
+    return invalid_argument("model", "The model's name has " + std::to_string(model.size()) +
+                                         " bytes, but at most 512 are allowed.");
+  }
+  return validate_utf8(model, "model");
+}
+
+Status validate_ids(const std::vector<std::int32_t>& ids, std::string_view field) {
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= 0) continue;
+    return invalid_argument(field, "Token " + std::to_string(i) + " is " + std::to_string(ids[i]) +
+                                       ", but ids are not negative.");
+  }
+  return {};
+}
+
+Status validate_text(const std::string& text, const std::string& field) {
+  if (text.size() > kMaxTextBytes) {
+    return invalid_argument(field, field + " has " + std::to_string(text.size()) +
+                                       " bytes, but at most 4 MiB (4194304) are allowed.");
+  }
+  return validate_utf8(text, field);
+}
+
+struct EmbedInputCheck {
+  const std::string& field;
+
+  Status operator()(const core::PromptInput& prompt) const {
+    if (prompt.text.empty()) return invalid_argument(field, field + " is empty.");
+    return validate_text(prompt.text, field);
+  }
+  Status operator()(const core::TokenInput& tokens) const {
+    if (tokens.ids.empty()) return invalid_argument(field, field + " is empty: it has no token.");
+    return validate_ids(tokens.ids, field);
+  }
+};
 
 struct InputCheck {
   Status operator()(const core::ChatInput& chat) const {
@@ -40,15 +81,13 @@ struct InputCheck {
   Status operator()(const core::TokenInput& tokens) const {
     if (tokens.ids.empty())
       return invalid_argument("tokens.ids", "The prompt has no tokens: give at least one.");
-    for (std::size_t i = 0; i < tokens.ids.size(); ++i) {
-      if (tokens.ids[i] < 0) {
-        return invalid_argument("tokens.ids", "Token " + std::to_string(i) + " of the prompt is " +
-                                                  std::to_string(tokens.ids[i]) +
-                                                  ", but ids are not negative.");
-      }
-    }
-    return {};
+    return validate_ids(tokens.ids, "tokens.ids");
   }
+};
+
+struct TokenizeInputCheck {
+  Status operator()(const core::TextInput& text) const { return validate_text(text.text, "text"); }
+  Status operator()(const core::ChatInput& chat) const { return InputCheck{}(chat); }
 };
 
 struct FormatCheck {
@@ -112,14 +151,7 @@ Status validate_request_id(std::string_view id) {
 }
 
 Status validate(const core::GenerateRequest& request) {
-  if (request.model.empty())
-    return invalid_argument("model", "No model was named. `berth models` lists them.");
-  if (request.model.size() > kMaxModelNameBytes) {
-    return invalid_argument("model", "The model's name has " +
-                                         std::to_string(request.model.size()) +
-                                         " bytes, but at most 512 are allowed.");
-  }
-  if (Status ok = validate_utf8(request.model, "model"); !ok) return ok;
+  if (Status ok = validate_model_name(request.model); !ok) return ok;
   if (Status ok = std::visit(InputCheck{}, request.input); !ok) return ok;
   if (request.stop.size() > kMaxStops) {
     return invalid_argument("stop", "There are " + std::to_string(request.stop.size()) +
@@ -140,6 +172,40 @@ Status validate(const core::GenerateRequest& request) {
         "top_logprobs is " + std::to_string(*request.top_logprobs) + ", but must be 0 to 20.");
   }
   return validate_sampling(request.sampling);
+}
+
+Status validate(const core::EmbedRequest& request) {
+  if (Status ok = validate_model_name(request.model); !ok) return ok;
+  if (request.inputs.empty()) {
+    return invalid_argument("inputs", "There is nothing to embed: give at least one input.");
+  }
+  if (request.inputs.size() > kMaxEmbedInputs) {
+    return invalid_argument("inputs", "There are " + std::to_string(request.inputs.size()) +
+                                          " inputs, but at most 2048 are allowed at once.");
+  }
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    const std::string field = "inputs[" + std::to_string(i) + "]";
+    if (Status ok = std::visit(EmbedInputCheck{field}, request.inputs[i]); !ok) return ok;
+  }
+  if (request.dimensions && *request.dimensions == 0) {
+    return invalid_argument("dimensions",
+                            "dimensions is 0, but must be at least 1. Leave it out for all.");
+  }
+  return {};
+}
+
+Status validate(const core::TokenizeRequest& request) {
+  if (Status ok = validate_model_name(request.model); !ok) return ok;
+  return std::visit(TokenizeInputCheck{}, request.input);
+}
+
+Status validate(const core::DetokenizeRequest& request) {
+  if (Status ok = validate_model_name(request.model); !ok) return ok;
+  if (request.ids.size() > kMaxDetokenizeIds) {
+    return invalid_argument("ids", "There are " + std::to_string(request.ids.size()) +
+                                       " ids, but at most 1048576 are allowed.");
+  }
+  return validate_ids(request.ids, "ids");
 }
 
 }  // namespace berth::gateway

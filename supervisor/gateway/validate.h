@@ -3,7 +3,9 @@
 #include <string_view>
 
 #include "common/result.h"
+#include "supervisor/core/embedding.h"
 #include "supervisor/core/generation.h"
+#include "supervisor/core/tokenizing.h"
 
 namespace berth::gateway {
 
@@ -13,10 +15,17 @@ inline constexpr std::size_t kMaxModelNameBytes = 512;
 inline constexpr std::size_t kMaxStops = 16;
 inline constexpr std::uint32_t kMaxTopLogprobs = 20;
 inline constexpr std::size_t kMaxStopBytes = 1024;
+// Those of the worker, which knows some more that take the model.
+inline constexpr std::size_t kMaxEmbedInputs = 2048;
+inline constexpr std::size_t kMaxTextBytes = 4ULL << 20U;
+inline constexpr std::size_t kMaxDetokenizeIds = 1ULL << 20U;
 
 // Checks everything about a request that can be known without the model, whatever protocol it came
 // by. Errors: kInvalidArgument with `param`.
 Status validate(const core::GenerateRequest& request);
+Status validate(const core::EmbedRequest& request);
+Status validate(const core::TokenizeRequest& request);
+Status validate(const core::DetokenizeRequest& request);
 
 // 1 to 128 of [A-Za-z0-9._:-].
 Status validate_request_id(std::string_view id);

@@ -12,9 +12,9 @@
 namespace berth::residency {
 
 // What the caller holds: the call, listed until it is dropped.
-class InFlight::Call : public rpc::GenerateCall {
+class InFlight::Call : public rpc::WorkerCall {
  public:
-  Call(std::shared_ptr<InFlight> list, std::uint64_t key, std::shared_ptr<rpc::GenerateCall> call)
+  Call(std::shared_ptr<InFlight> list, std::uint64_t key, std::shared_ptr<rpc::WorkerCall> call)
       : list_(std::move(list)), key_(key), call_(std::move(call)) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -26,7 +26,7 @@ class InFlight::Call : public rpc::GenerateCall {
  private:
   const std::shared_ptr<InFlight> list_;
   const std::uint64_t key_;
-  const std::shared_ptr<rpc::GenerateCall> call_;
+  const std::shared_ptr<rpc::WorkerCall> call_;
 };
 
 // Says kWorkerDied where we ended the call: whatever the RPC layer calls a cancelled call, the
@@ -38,9 +38,7 @@ class InFlight::Sink : public rpc::GenerateSink {
 
   bool on_event(core::GenerateEvent event) override { return sink_->on_event(std::move(event)); }
   void on_end(Status status) override {
-    if (!status && list_->revoked()) {
-      status = fail(Reason::kWorkerDied, "The worker was stopped.");
-    }
+    if (!status && list_->revoked()) status = fail(stopped());
     sink_->on_end(std::move(status));
   }
 
@@ -53,9 +51,11 @@ std::unique_ptr<rpc::GenerateCall> InFlight::generate(rpc::WorkerClient& client,
                                                       const core::GenerateRequest& request,
                                                       SteadyTime deadline,
                                                       std::shared_ptr<rpc::GenerateSink> sink) {
-  const std::shared_ptr<InFlight> self = shared_from_this();
-  const std::shared_ptr<rpc::GenerateCall> call =
-      client.generate(request, deadline, std::make_shared<Sink>(self, std::move(sink)));
+  return list(client.generate(request, deadline,
+                              std::make_shared<Sink>(shared_from_this(), std::move(sink))));
+}
+
+std::unique_ptr<rpc::WorkerCall> InFlight::list(std::shared_ptr<rpc::WorkerCall> call) {
   std::uint64_t key = 0;
   bool cancel = false;
   {
@@ -65,16 +65,20 @@ std::unique_ptr<rpc::GenerateCall> InFlight::generate(rpc::WorkerClient& client,
     cancel = revoked_;
   }
   if (cancel) call->cancel();
-  return std::make_unique<Call>(self, key, call);
+  return std::make_unique<Call>(shared_from_this(), key, std::move(call));
+}
+
+Error InFlight::stopped() {
+  return {Reason::kWorkerDied, "The worker was stopped."};
 }
 
 void InFlight::revoke() {
-  std::vector<std::shared_ptr<rpc::GenerateCall>> calls;
+  std::vector<std::shared_ptr<rpc::WorkerCall>> calls;
   {
     const std::lock_guard lock(mutex_);
     revoked_ = true;
     for (const auto& [key, weak] : calls_) {
-      if (std::shared_ptr<rpc::GenerateCall> call = weak.lock()) calls.push_back(std::move(call));
+      if (std::shared_ptr<rpc::WorkerCall> call = weak.lock()) calls.push_back(std::move(call));
     }
   }
   for (const auto& call : calls) call->cancel();

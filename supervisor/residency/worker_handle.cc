@@ -27,6 +27,41 @@ std::unique_ptr<rpc::GenerateCall> WorkerHandle::generate(const core::GenerateRe
   return in_flight_->generate(*client_, request, deadline, std::move(sink));
 }
 
+std::unique_ptr<rpc::WorkerCall> WorkerHandle::embed(const core::EmbedRequest& request,
+                                                     SteadyTime deadline,
+                                                     rpc::OnAnswer<core::Embeddings> done) {
+  return in_flight_->ask<core::Embeddings>(
+      std::move(done), [&](rpc::OnAnswer<core::Embeddings> answered) {
+        return client_->embed(request, deadline, std::move(answered));
+      });
+}
+
+std::unique_ptr<rpc::WorkerCall> WorkerHandle::tokenize(const core::TokenizeRequest& request,
+                                                        SteadyTime deadline,
+                                                        rpc::OnAnswer<core::Tokens> done) {
+  return in_flight_->ask<core::Tokens>(std::move(done), [&](rpc::OnAnswer<core::Tokens> answered) {
+    return client_->tokenize(request, deadline, std::move(answered));
+  });
+}
+
+std::unique_ptr<rpc::WorkerCall> WorkerHandle::count_tokens(const core::TokenizeRequest& request,
+                                                            SteadyTime deadline,
+                                                            rpc::OnAnswer<core::TokenCount> done) {
+  return in_flight_->ask<core::TokenCount>(
+      std::move(done), [&](rpc::OnAnswer<core::TokenCount> answered) {
+        return client_->count_tokens(request, deadline, std::move(answered));
+      });
+}
+
+std::unique_ptr<rpc::WorkerCall> WorkerHandle::detokenize(
+    const core::DetokenizeRequest& request, SteadyTime deadline,
+    rpc::OnAnswer<core::DetokenizedText> done) {
+  return in_flight_->ask<core::DetokenizedText>(
+      std::move(done), [&](rpc::OnAnswer<core::DetokenizedText> answered) {
+        return client_->detokenize(request, deadline, std::move(answered));
+      });
+}
+
 void WorkerHandle::cancel_load() {
   client_->cancel_load();
 }

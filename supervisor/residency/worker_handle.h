@@ -10,7 +10,7 @@ namespace berth::residency {
 
 // The connection to one worker, shared by its instance and the leases on it: it is there until the
 // last of them has gone. Passes what the worker says on to the instance as long as that lives.
-// Made and destroyed on the core strand; generate() on any thread.
+// Made and destroyed on the core strand; calls are started on any thread.
 class WorkerHandle : public rpc::WorkerClient, private rpc::WorkerObserver {
  public:
   static std::shared_ptr<WorkerHandle> connect(rpc::WorkerConnector& connector,
@@ -24,6 +24,17 @@ class WorkerHandle : public rpc::WorkerClient, private rpc::WorkerObserver {
   std::unique_ptr<rpc::GenerateCall> generate(const core::GenerateRequest& request,
                                               SteadyTime deadline,
                                               std::shared_ptr<rpc::GenerateSink> sink) override;
+  std::unique_ptr<rpc::WorkerCall> embed(const core::EmbedRequest& request, SteadyTime deadline,
+                                         rpc::OnAnswer<core::Embeddings> done) override;
+  std::unique_ptr<rpc::WorkerCall> tokenize(const core::TokenizeRequest& request,
+                                            SteadyTime deadline,
+                                            rpc::OnAnswer<core::Tokens> done) override;
+  std::unique_ptr<rpc::WorkerCall> count_tokens(const core::TokenizeRequest& request,
+                                                SteadyTime deadline,
+                                                rpc::OnAnswer<core::TokenCount> done) override;
+  std::unique_ptr<rpc::WorkerCall> detokenize(const core::DetokenizeRequest& request,
+                                              SteadyTime deadline,
+                                              rpc::OnAnswer<core::DetokenizedText> done) override;
   void cancel_load() override;
   void set_threads(std::uint32_t threads) override;
 

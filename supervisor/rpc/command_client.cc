@@ -43,12 +43,17 @@ bool lacks_endpoint(unsigned int status) {
   }
 }
 
-// A generation that was never begun.
-class NoCall : public GenerateCall {
+// A call that was never begun.
+class NoCall : public WorkerCall {
  public:
   void cancel() override {}
-  void resume() override {}
 };
+
+Error not_passed_on() {
+  return {Reason::kInvalidArgument,
+          "The model is a program of its own (kind = \"command\"), and this version does not pass "
+          "requests on to those yet. It can be loaded and unloaded."};
+}
 
 }  // namespace
 
@@ -260,11 +265,37 @@ CommandClient::~CommandClient() = default;
 std::unique_ptr<GenerateCall> CommandClient::generate(const core::GenerateRequest& /*request*/,
                                                       SteadyTime /*deadline*/,
                                                       std::shared_ptr<GenerateSink> sink) {
-  clock_.post([sink = std::move(sink)] {
-    sink->on_end(fail(Reason::kInvalidArgument,
-                      "The model is a program of its own (kind = \"command\"), and this version "
-                      "does not pass requests on to those yet. It can be loaded and unloaded."));
-  });
+  clock_.post([sink = std::move(sink)] { sink->on_end(fail(not_passed_on())); });
+  return std::make_unique<NoCall>();
+}
+
+std::unique_ptr<WorkerCall> CommandClient::embed(const core::EmbedRequest& /*request*/,
+                                                 SteadyTime /*deadline*/,
+                                                 OnAnswer<core::Embeddings> done) {
+  return refuse(std::move(done));
+}
+
+std::unique_ptr<WorkerCall> CommandClient::tokenize(const core::TokenizeRequest& /*request*/,
+                                                    SteadyTime /*deadline*/,
+                                                    OnAnswer<core::Tokens> done) {
+  return refuse(std::move(done));
+}
+
+std::unique_ptr<WorkerCall> CommandClient::count_tokens(const core::TokenizeRequest& /*request*/,
+                                                        SteadyTime /*deadline*/,
+                                                        OnAnswer<core::TokenCount> done) {
+  return refuse(std::move(done));
+}
+
+std::unique_ptr<WorkerCall> CommandClient::detokenize(const core::DetokenizeRequest& /*request*/,
+                                                      SteadyTime /*deadline*/,
+                                                      OnAnswer<core::DetokenizedText> done) {
+  return refuse(std::move(done));
+}
+
+template <typename Answer>
+std::unique_ptr<WorkerCall> CommandClient::refuse(OnAnswer<Answer> done) {
+  clock_.post([done = std::move(done)] { done(fail(not_passed_on())); });
   return std::make_unique<NoCall>();
 }
 

@@ -62,8 +62,8 @@ class CommandPeer {
 // believed of one (L27). One look sees several moments, so that only some in a row that see a
 // stranger fail the load. It never says that the program is gone: its exit does.
 //
-// Core strand only, but for generate(). `observer` outlives it; its callbacks come from timers and
-// answers, never from within the constructor.
+// Core strand only, but for what starts a call. `observer` outlives it; its callbacks come from
+// timers and answers, never from within the constructor.
 class CommandClient : public WorkerClient {
  public:
   CommandClient(Clock& clock, std::unique_ptr<CommandPeer> peer, CommandProbe probe,
@@ -72,9 +72,19 @@ class CommandClient : public WorkerClient {
   CommandClient& operator=(const CommandClient&) = delete;
   ~CommandClient() override;
 
-  // Ends at once with kInvalidArgument: a program is served over HTTP alone.
+  // These end at once with kInvalidArgument: a program is served over HTTP alone.
   std::unique_ptr<GenerateCall> generate(const core::GenerateRequest& request, SteadyTime deadline,
                                          std::shared_ptr<GenerateSink> sink) override;
+  std::unique_ptr<WorkerCall> embed(const core::EmbedRequest& request, SteadyTime deadline,
+                                    OnAnswer<core::Embeddings> done) override;
+  std::unique_ptr<WorkerCall> tokenize(const core::TokenizeRequest& request, SteadyTime deadline,
+                                       OnAnswer<core::Tokens> done) override;
+  std::unique_ptr<WorkerCall> count_tokens(const core::TokenizeRequest& request,
+                                           SteadyTime deadline,
+                                           OnAnswer<core::TokenCount> done) override;
+  std::unique_ptr<WorkerCall> detokenize(const core::DetokenizeRequest& request,
+                                         SteadyTime deadline,
+                                         OnAnswer<core::DetokenizedText> done) override;
   // Asks no more.
   void cancel_load() override;
   // A program has no way to be told.
@@ -82,6 +92,9 @@ class CommandClient : public WorkerClient {
 
  private:
   class Prober;
+  template <typename Answer>
+  std::unique_ptr<WorkerCall> refuse(OnAnswer<Answer> done);
+
   Clock& clock_;
   std::unique_ptr<Prober> prober_;
 };

@@ -229,6 +229,52 @@ class GrpcGenerateCall : public GenerateCall {
   std::shared_ptr<GenerateStream> stream_;
 };
 
+// A call with one answer. Lives until gRPC is done with it.
+template <typename Request, typename Response, typename Answer>
+class UnaryCall : public std::enable_shared_from_this<UnaryCall<Request, Response, Answer>> {
+ public:
+  using Stub = v1::Worker::StubInterface::async_interface;
+  using Method = void (Stub::*)(grpc::ClientContext*, const Request*, Response*,
+                                std::function<void(grpc::Status)>);
+
+  UnaryCall(Request request, OnAnswer<Answer> done)
+      : request_(std::move(request)), done_(std::move(done)) {}
+
+  void start(Stub& stub, Method method, Duration left) {
+    context_.set_deadline(grpc_deadline(left));
+    (stub.*method)(
+        &context_, &request_, &response_,
+        [self = this->shared_from_this()](const grpc::Status& status) { self->end(status); });
+  }
+  void cancel() { context_.TryCancel(); }
+
+ private:
+  void end(const grpc::Status& status) {
+    const OnAnswer<Answer> done = std::move(done_);
+    if (status.ok()) return done(rpc::from_proto(response_));
+    done(fail(from_status(status, trailer_of(context_))));
+  }
+
+  grpc::ClientContext context_;
+  const Request request_;
+  Response response_;
+  OnAnswer<Answer> done_;
+};
+
+template <typename Call>
+class GrpcUnaryCall : public WorkerCall {
+ public:
+  explicit GrpcUnaryCall(std::shared_ptr<Call> call) : call_(std::move(call)) {}
+  ~GrpcUnaryCall() override { call_->cancel(); }
+  GrpcUnaryCall(const GrpcUnaryCall&) = delete;
+  GrpcUnaryCall& operator=(const GrpcUnaryCall&) = delete;
+
+  void cancel() override { call_->cancel(); }
+
+ private:
+  const std::shared_ptr<Call> call_;
+};
+
 class GrpcWorkerClient : public WorkerClient {
  public:
   GrpcWorkerClient(Clock& clock, const std::string& socket_path, const std::string& instance_id,
@@ -249,6 +295,25 @@ class GrpcWorkerClient : public WorkerClient {
     return std::make_unique<GrpcGenerateCall>(std::move(stream));
   }
 
+  std::unique_ptr<WorkerCall> embed(const core::EmbedRequest& request, SteadyTime deadline,
+                                    OnAnswer<core::Embeddings> done) override {
+    return ask(to_proto(request), &Stub::Embed, deadline, std::move(done));
+  }
+  std::unique_ptr<WorkerCall> tokenize(const core::TokenizeRequest& request, SteadyTime deadline,
+                                       OnAnswer<core::Tokens> done) override {
+    return ask(to_proto(request), &Stub::Tokenize, deadline, std::move(done));
+  }
+  std::unique_ptr<WorkerCall> count_tokens(const core::TokenizeRequest& request,
+                                           SteadyTime deadline,
+                                           OnAnswer<core::TokenCount> done) override {
+    return ask(to_proto(request), &Stub::CountTokens, deadline, std::move(done));
+  }
+  std::unique_ptr<WorkerCall> detokenize(const core::DetokenizeRequest& request,
+                                         SteadyTime deadline,
+                                         OnAnswer<core::DetokenizedText> done) override {
+    return ask(to_proto(request), &Stub::Detokenize, deadline, std::move(done));
+  }
+
   void cancel_load() override {
     v1::ControlRequest request;
     request.mutable_cancel_load();
@@ -262,6 +327,20 @@ class GrpcWorkerClient : public WorkerClient {
   }
 
  private:
+  using Stub = v1::Worker::StubInterface::async_interface;
+
+  template <typename Request, typename Response, typename Answer>
+  std::unique_ptr<WorkerCall> ask(Request request,
+                                  void (Stub::*method)(grpc::ClientContext*, const Request*,
+                                                       Response*,
+                                                       std::function<void(grpc::Status)>),
+                                  SteadyTime deadline, OnAnswer<Answer> done) {
+    using Call = UnaryCall<Request, Response, Answer>;
+    auto call = std::make_shared<Call>(std::move(request), std::move(done));
+    call->start(*stub_->async(), method, deadline - clock_.now());
+    return std::make_unique<GrpcUnaryCall<Call>>(std::move(call));
+  }
+
   static std::shared_ptr<grpc::Channel> channel_to(const std::string& socket_path) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);

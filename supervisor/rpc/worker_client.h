@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -8,7 +9,9 @@
 
 #include "common/clock.h"
 #include "common/result.h"
+#include "supervisor/core/embedding.h"
 #include "supervisor/core/generation.h"
+#include "supervisor/core/tokenizing.h"
 
 namespace berth::rpc {
 
@@ -86,22 +89,28 @@ class GenerateSink {
   virtual void on_end(Status status) = 0;
 };
 
-// One generation in flight. Any thread. Destroying it cancels the work, if any is left.
-class GenerateCall {
+// One call in flight. Any thread. Destroying it cancels the work, if any is left.
+class WorkerCall {
  public:
-  GenerateCall() = default;
-  GenerateCall(const GenerateCall&) = delete;
-  GenerateCall& operator=(const GenerateCall&) = delete;
-  virtual ~GenerateCall() = default;
+  WorkerCall() = default;
+  WorkerCall(const WorkerCall&) = delete;
+  WorkerCall& operator=(const WorkerCall&) = delete;
+  virtual ~WorkerCall() = default;
 
-  // Ends the work within one chunk; on_end() still comes.
+  // Ends the work within one chunk; its end is still told.
   virtual void cancel() = 0;
-  // The sink has room again.
-  virtual void resume() = 0;
+  // The sink has room again. Of no meaning where there is one answer.
+  virtual void resume() {}
 };
+using GenerateCall = WorkerCall;
 
-// The connection to one worker. Core strand only, except generate(), which any thread may call
-// between on_ready() and the destruction of the client.
+// Gets the one answer of a call, once, on a thread of the RPC layer or the core strand, never from
+// within the call that asks. It must not block. A connection that broke is kWorkerDied.
+template <typename Answer>
+using OnAnswer = std::function<void(Result<Answer>)>;
+
+// The connection to one worker. Core strand only, except for what starts a WorkerCall: any thread
+// may do that between on_ready() and the destruction of the client.
 class WorkerClient {
  public:
   WorkerClient() = default;
@@ -116,6 +125,18 @@ class WorkerClient {
   virtual std::unique_ptr<GenerateCall> generate(const core::GenerateRequest& request,
                                                  SteadyTime deadline,
                                                  std::shared_ptr<GenerateSink> sink) = 0;
+  // Calls with one answer, which is kDeadline at the deadline.
+  virtual std::unique_ptr<WorkerCall> embed(const core::EmbedRequest& request, SteadyTime deadline,
+                                            OnAnswer<core::Embeddings> done) = 0;
+  virtual std::unique_ptr<WorkerCall> tokenize(const core::TokenizeRequest& request,
+                                               SteadyTime deadline,
+                                               OnAnswer<core::Tokens> done) = 0;
+  virtual std::unique_ptr<WorkerCall> count_tokens(const core::TokenizeRequest& request,
+                                                   SteadyTime deadline,
+                                                   OnAnswer<core::TokenCount> done) = 0;
+  virtual std::unique_ptr<WorkerCall> detokenize(const core::DetokenizeRequest& request,
+                                                 SteadyTime deadline,
+                                                 OnAnswer<core::DetokenizedText> done) = 0;
   // Asks a worker that is loading to give up.
   virtual void cancel_load() = 0;
   // Compute threads from its next batch on.

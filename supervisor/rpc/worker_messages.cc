@@ -1,5 +1,6 @@
 #include "supervisor/rpc/worker_messages.h"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <variant>
@@ -7,21 +8,43 @@
 namespace berth::rpc {
 namespace {
 
+void put_chat(const core::ChatInput& from, v1::ChatInput& to) {
+  to.set_messages_json(from.messages_json);
+  to.set_tools_json(from.tools_json);
+  to.set_add_generation_prompt(from.add_generation_prompt);
+  to.set_tool_choice_json(from.tool_choice_json);
+  to.set_template_variables_json(from.template_variables_json);
+  to.set_raw_answer(from.raw_answer);
+}
+
 struct PutInput {
   v1::GenerateRequest& to;
 
-  void operator()(const core::ChatInput& chat) const {
-    to.mutable_chat()->set_messages_json(chat.messages_json);
-    to.mutable_chat()->set_tools_json(chat.tools_json);
-    to.mutable_chat()->set_add_generation_prompt(chat.add_generation_prompt);
-    to.mutable_chat()->set_tool_choice_json(chat.tool_choice_json);
-    to.mutable_chat()->set_template_variables_json(chat.template_variables_json);
-    to.mutable_chat()->set_raw_answer(chat.raw_answer);
-  }
+  void operator()(const core::ChatInput& chat) const { put_chat(chat, *to.mutable_chat()); }
   void operator()(const core::PromptInput& prompt) const { to.set_prompt(prompt.text); }
   void operator()(const core::TokenInput& tokens) const {
     to.mutable_tokens()->mutable_ids()->Add(tokens.ids.begin(), tokens.ids.end());
   }
+};
+
+struct PutEmbedInput {
+  v1::EmbedInput& to;
+
+  void operator()(const core::PromptInput& prompt) const { to.set_text(prompt.text); }
+  void operator()(const core::TokenInput& tokens) const {
+    to.mutable_tokens()->mutable_ids()->Add(tokens.ids.begin(), tokens.ids.end());
+  }
+};
+
+struct PutTokenizeInput {
+  v1::TokenizeRequest& to;
+
+  void operator()(const core::TextInput& text) const {
+    to.set_text(text.text);
+    to.set_parse_special(text.parse_special);
+    to.set_add_special(text.add_special);
+  }
+  void operator()(const core::ChatInput& chat) const { put_chat(chat, *to.mutable_chat()); }
 };
 
 struct PutFormat {
@@ -100,6 +123,60 @@ v1::GenerateRequest to_proto(const core::GenerateRequest& request) {
   std::visit(PutFormat{to}, request.format);
   if (request.top_logprobs) to.set_top_logprobs(*request.top_logprobs);
   return to;
+}
+
+v1::EmbedRequest to_proto(const core::EmbedRequest& request) {
+  v1::EmbedRequest to;
+  to.set_model(request.model);
+  to.set_request_id(request.request_id);
+  for (const core::EmbedInput& input : request.inputs) {
+    std::visit(PutEmbedInput{*to.add_inputs()}, input);
+  }
+  to.set_normalize(request.normalize);
+  if (request.dimensions) to.set_dimensions(*request.dimensions);
+  return to;
+}
+
+v1::TokenizeRequest to_proto(const core::TokenizeRequest& request) {
+  v1::TokenizeRequest to;
+  to.set_model(request.model);
+  std::visit(PutTokenizeInput{to}, request.input);
+  return to;
+}
+
+v1::DetokenizeRequest to_proto(const core::DetokenizeRequest& request) {
+  v1::DetokenizeRequest to;
+  to.set_model(request.model);
+  to.mutable_ids()->Add(request.ids.begin(), request.ids.end());
+  to.set_show_control(request.show_control);
+  return to;
+}
+
+core::Embeddings from_proto(v1::EmbedResponse& response) {
+  core::Embeddings to;
+  to.embeddings.reserve(static_cast<std::size_t>(response.embeddings_size()));
+  for (const v1::Embedding& embedding : response.embeddings()) {
+    to.embeddings.push_back(
+        {{embedding.values().begin(), embedding.values().end()}, embedding.tokens()});
+  }
+  to.prompt_tokens = response.prompt_tokens();
+  return to;
+}
+
+core::Tokens from_proto(v1::TokenizeResponse& response) {
+  core::Tokens to;
+  to.ids.assign(response.ids().begin(), response.ids().end());
+  to.texts.reserve(static_cast<std::size_t>(response.texts_size()));
+  for (std::string& text : *response.mutable_texts()) to.texts.push_back(std::move(text));
+  return to;
+}
+
+core::TokenCount from_proto(const v1::CountTokensResponse& response) {
+  return {response.tokens(), response.window()};
+}
+
+core::DetokenizedText from_proto(v1::DetokenizeResponse& response) {
+  return {std::move(*response.mutable_text())};
 }
 
 std::optional<core::GenerateEvent> from_proto(v1::GenerateEvent& event) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "common/clock.h"
@@ -361,6 +362,84 @@ std::unique_ptr<rpc::GenerateCall> SimWorker::generate(const core::GenerateReque
     if (script_.fate == Fate::kDiesBusy) after(script_.fate_after, &SimWorker::fate_strikes);
   }
   return std::make_unique<CallHandle>(call);
+}
+
+namespace {
+
+// Waits for the end of a generation, and answers then.
+template <typename Answer>
+class AnswerSink : public rpc::GenerateSink {
+ public:
+  AnswerSink(rpc::OnAnswer<Answer> done, Answer answer)
+      : done_(std::move(done)), answer_(std::move(answer)) {}
+
+  bool on_event(core::GenerateEvent /*event*/) override { return true; }
+  void on_end(Status status) override {
+    const rpc::OnAnswer<Answer> done = std::move(done_);
+    if (status) return done(std::move(answer_));
+    done(fail(status.error()));
+  }
+
+ private:
+  rpc::OnAnswer<Answer> done_;
+  Answer answer_;
+};
+
+std::vector<std::int32_t> bytes_of(std::string_view text) {
+  return {text.begin(), text.end()};
+}
+
+std::vector<std::int32_t> ids_of(const core::TokenizeRequest& request) {
+  if (const auto* text = std::get_if<core::TextInput>(&request.input)) return bytes_of(text->text);
+  return bytes_of(std::get<core::ChatInput>(request.input).messages_json);
+}
+
+}  // namespace
+
+template <typename Answer>
+std::unique_ptr<rpc::WorkerCall> SimWorker::answer(SteadyTime deadline, rpc::OnAnswer<Answer> done,
+                                                   Answer answer) {
+  return generate({}, deadline,
+                  std::make_shared<AnswerSink<Answer>>(std::move(done), std::move(answer)));
+}
+
+std::unique_ptr<rpc::WorkerCall> SimWorker::embed(const core::EmbedRequest& request,
+                                                  SteadyTime deadline,
+                                                  rpc::OnAnswer<core::Embeddings> done) {
+  core::Embeddings embeddings;
+  for (const core::EmbedInput& input : request.inputs) {
+    const auto* tokens = std::get_if<core::TokenInput>(&input);
+    const std::vector<std::int32_t> ids =
+        tokens != nullptr ? tokens->ids : bytes_of(std::get<core::PromptInput>(input).text);
+    embeddings.embeddings.push_back(
+        {{ids.begin(), ids.end()}, static_cast<std::uint32_t>(ids.size())});
+    embeddings.prompt_tokens += static_cast<std::uint32_t>(ids.size());
+  }
+  return answer(deadline, std::move(done), std::move(embeddings));
+}
+
+std::unique_ptr<rpc::WorkerCall> SimWorker::tokenize(const core::TokenizeRequest& request,
+                                                     SteadyTime deadline,
+                                                     rpc::OnAnswer<core::Tokens> done) {
+  core::Tokens tokens{ids_of(request), {}};
+  for (const std::int32_t id : tokens.ids) tokens.texts.emplace_back(1, static_cast<char>(id));
+  return answer(deadline, std::move(done), std::move(tokens));
+}
+
+std::unique_ptr<rpc::WorkerCall> SimWorker::count_tokens(const core::TokenizeRequest& request,
+                                                         SteadyTime deadline,
+                                                         rpc::OnAnswer<core::TokenCount> done) {
+  return answer(
+      deadline, std::move(done),
+      core::TokenCount{static_cast<std::uint32_t>(ids_of(request).size()), script_.window});
+}
+
+std::unique_ptr<rpc::WorkerCall> SimWorker::detokenize(const core::DetokenizeRequest& request,
+                                                       SteadyTime deadline,
+                                                       rpc::OnAnswer<core::DetokenizedText> done) {
+  core::DetokenizedText text;
+  for (const std::int32_t id : request.ids) text.text += static_cast<char>(id);
+  return answer(deadline, std::move(done), std::move(text));
 }
 
 // As long as there is work that does not get on.

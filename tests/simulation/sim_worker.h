@@ -44,6 +44,19 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
                                               SteadyTime deadline,
                                               std::shared_ptr<rpc::GenerateSink> sink);
 
+  // Answers as a generation of this worker would end, with an answer of its own where that is well:
+  // of each input its bytes or tokens.
+  std::unique_ptr<rpc::WorkerCall> embed(const core::EmbedRequest& request, SteadyTime deadline,
+                                         rpc::OnAnswer<core::Embeddings> done);
+  std::unique_ptr<rpc::WorkerCall> tokenize(const core::TokenizeRequest& request,
+                                            SteadyTime deadline, rpc::OnAnswer<core::Tokens> done);
+  std::unique_ptr<rpc::WorkerCall> count_tokens(const core::TokenizeRequest& request,
+                                                SteadyTime deadline,
+                                                rpc::OnAnswer<core::TokenCount> done);
+  std::unique_ptr<rpc::WorkerCall> detokenize(const core::DetokenizeRequest& request,
+                                              SteadyTime deadline,
+                                              rpc::OnAnswer<core::DetokenizedText> done);
+
   [[nodiscard]] const std::string& model() const { return model_; }
   [[nodiscard]] const std::string& instance() const { return instance_; }
   [[nodiscard]] const std::string& socket() const { return socket_; }
@@ -85,6 +98,9 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
   void beat();
   void notice_exit();
   void end_stream();
+  template <typename Answer>
+  std::unique_ptr<rpc::WorkerCall> answer(SteadyTime deadline, rpc::OnAnswer<Answer> done,
+                                          Answer answer);
   template <typename Tell>
   void tell(Tell tell);
   void forget(Call* call);

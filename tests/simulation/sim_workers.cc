@@ -59,6 +59,25 @@ class SimWorkers::Client : public rpc::WorkerClient {
                                               std::shared_ptr<rpc::GenerateSink> sink) override {
     return worker_->generate(request, deadline, std::move(sink));
   }
+  std::unique_ptr<rpc::WorkerCall> embed(const core::EmbedRequest& request, SteadyTime deadline,
+                                         rpc::OnAnswer<core::Embeddings> done) override {
+    return worker_->embed(request, deadline, std::move(done));
+  }
+  std::unique_ptr<rpc::WorkerCall> tokenize(const core::TokenizeRequest& request,
+                                            SteadyTime deadline,
+                                            rpc::OnAnswer<core::Tokens> done) override {
+    return worker_->tokenize(request, deadline, std::move(done));
+  }
+  std::unique_ptr<rpc::WorkerCall> count_tokens(const core::TokenizeRequest& request,
+                                                SteadyTime deadline,
+                                                rpc::OnAnswer<core::TokenCount> done) override {
+    return worker_->count_tokens(request, deadline, std::move(done));
+  }
+  std::unique_ptr<rpc::WorkerCall> detokenize(const core::DetokenizeRequest& request,
+                                              SteadyTime deadline,
+                                              rpc::OnAnswer<core::DetokenizedText> done) override {
+    return worker_->detokenize(request, deadline, std::move(done));
+  }
   void cancel_load() override {}
   void set_threads(std::uint32_t threads) override { worker_->set_threads(threads); }
 

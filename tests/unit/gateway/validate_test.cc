@@ -96,5 +96,48 @@ TEST(Validate, RequestIds) {
   EXPECT_FALSE(validate_request_id(std::string(129, 'a')));
 }
 
+TEST(Validate, Embeddings) {
+  core::EmbedRequest request;
+  request.model = "demo";
+  EXPECT_EQ(param_of(validate(request)), "inputs");
+  request.inputs = {core::PromptInput{"a"}, core::TokenInput{{1}}};
+  EXPECT_TRUE(validate(request));
+  request.inputs[1] = core::TokenInput{{-1}};
+  EXPECT_EQ(param_of(validate(request)), "inputs[1]");
+  request.inputs[1] = core::TokenInput{};
+  EXPECT_EQ(param_of(validate(request)), "inputs[1]");
+  request.inputs[1] = core::PromptInput{""};
+  EXPECT_EQ(param_of(validate(request)), "inputs[1]");
+  request.inputs[1] = core::PromptInput{"a\xff"};
+  EXPECT_EQ(param_of(validate(request)), "inputs[1]");
+  request.inputs[1] = core::PromptInput{std::string((4U << 20U) + 1, 'a')};
+  EXPECT_EQ(param_of(validate(request)), "inputs[1]");
+  request.inputs.assign(2049, core::PromptInput{"a"});
+  EXPECT_EQ(param_of(validate(request)), "inputs");
+  request.inputs.resize(2048);
+  EXPECT_TRUE(validate(request));
+  request.dimensions = 0;
+  EXPECT_EQ(param_of(validate(request)), "dimensions");
+  request.model.clear();
+  EXPECT_EQ(param_of(validate(request)), "model");
+}
+
+TEST(Validate, Tokenizing) {
+  core::TokenizeRequest request;
+  request.model = "demo";
+  EXPECT_TRUE(validate(request)) << "an empty text has no tokens";
+  request.input = core::TextInput{"\xc3"};
+  EXPECT_EQ(param_of(validate(request)), "text");
+  request.input = core::ChatInput{};
+  EXPECT_EQ(param_of(validate(request)), "chat.messages_json");
+
+  core::DetokenizeRequest back;
+  back.model = "demo";
+  back.ids = {1, -1};
+  EXPECT_EQ(param_of(validate(back)), "ids");
+  back.ids.assign((1U << 20U) + 1, 1);
+  EXPECT_EQ(param_of(validate(back)), "ids");
+}
+
 }  // namespace
 }  // namespace berth::gateway

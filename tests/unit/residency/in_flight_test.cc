@@ -33,12 +33,34 @@ class NotingClient : public rpc::WorkerClient {
     sinks.push_back(std::move(sink));
     return std::make_unique<Call>(*this);
   }
+  std::unique_ptr<rpc::WorkerCall> embed(const core::EmbedRequest& /*request*/,
+                                         SteadyTime /*deadline*/,
+                                         rpc::OnAnswer<core::Embeddings> done) override {
+    embeds.push_back(std::move(done));
+    return std::make_unique<Call>(*this);
+  }
+  std::unique_ptr<rpc::WorkerCall> tokenize(const core::TokenizeRequest& /*request*/,
+                                            SteadyTime /*deadline*/,
+                                            rpc::OnAnswer<core::Tokens> /*done*/) override {
+    return std::make_unique<Call>(*this);
+  }
+  std::unique_ptr<rpc::WorkerCall> count_tokens(const core::TokenizeRequest& /*request*/,
+                                                SteadyTime /*deadline*/,
+                                                rpc::OnAnswer<core::TokenCount> /*done*/) override {
+    return std::make_unique<Call>(*this);
+  }
+  std::unique_ptr<rpc::WorkerCall> detokenize(
+      const core::DetokenizeRequest& /*request*/, SteadyTime /*deadline*/,
+      rpc::OnAnswer<core::DetokenizedText> /*done*/) override {
+    return std::make_unique<Call>(*this);
+  }
   void cancel_load() override {}
   void set_threads(std::uint32_t /*threads*/) override {}
 
   int cancelled = 0;
   int resumed = 0;
   std::vector<std::shared_ptr<rpc::GenerateSink>> sinks;
+  std::vector<rpc::OnAnswer<core::Embeddings>> embeds;
 };
 
 TEST(InFlight, L3_RevokingCancelsAllThatRuns) {
@@ -55,6 +77,28 @@ TEST(InFlight, L3_RevokingCancelsAllThatRuns) {
   EXPECT_EQ(client.cancelled, 2);
   client.sinks.front()->on_end(fail(Reason::kInternal, "cancelled"));
   EXPECT_EQ(sink->end->error().reason, Reason::kWorkerDied);
+}
+
+TEST(InFlight, L3_ACallWithOneAnswerIsRevokedToo) {
+  NotingClient client;
+  const auto in_flight = std::make_shared<InFlight>();
+  std::vector<Result<core::Embeddings>> answers;
+  const auto ask = [&] {
+    return in_flight->ask<core::Embeddings>(
+        [&](Result<core::Embeddings> answer) { answers.push_back(std::move(answer)); },
+        [&](rpc::OnAnswer<core::Embeddings> done) {
+          return client.embed({}, {}, std::move(done));
+        });
+  };
+  const auto first = ask();
+  client.embeds.at(0)(core::Embeddings{});
+  const auto second = ask();
+  in_flight->revoke();
+  EXPECT_EQ(client.cancelled, 2);
+  client.embeds.at(1)(fail(Reason::kInternal, "cancelled"));
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_TRUE(answers[0]);
+  EXPECT_EQ(answers[1].error().reason, Reason::kWorkerDied);
 }
 
 TEST(InFlight, L3_WhatStartsAfterwardsIsCancelledToo) {

@@ -1,0 +1,210 @@
+#include "supervisor/gateway/worker_request.h"
+
+#include <utility>
+
+#include "common/durations.h"
+
+namespace berth::gateway {
+namespace {
+
+std::string name_of(Reason reason) {
+  return std::string(reason_info(reason).name);
+}
+
+Error not_implemented(const std::string& model) {
+  return {Reason::kMethodNotAllowed,
+          "Requests for " + model +
+              " are not implemented: it is a program of its own (kind = \"command\"), and this "
+              "version does not pass requests on to those yet. No request starts it; `berth load " +
+              model + "` does."};
+}
+
+}  // namespace
+
+WorkerRequest::WorkerRequest(const residency::Services& services, Asked asked)
+    : services_(services), asked_(std::move(asked)), arrived_(services.clock.now()) {}
+
+void WorkerRequest::launch(const std::shared_ptr<WorkerRequest>& request) {
+  request->services_.clock.post([request] { request->begin(); });
+}
+
+Status WorkerRequest::fits(const catalog::Model& /*model*/) const {
+  return {};
+}
+
+void WorkerRequest::begin() {
+  self_ = shared_from_this();
+  if (cancelled_) return cancel_now();
+  const Result<std::shared_ptr<const catalog::Model>> model =
+      services_.catalog()->find(asked_.model);
+  if (!model) return refuse(model.error());
+  asked_.model = (*model)->name;
+  // A program in the place of a worker, which this request is not passed on to: it may not start
+  // it, so that it does not claim it. What stands against it says more.
+  if ((*model)->settings.kind == catalog::Kind::kCommand && !passes_on()) {
+    const std::optional<Error> stands = services_.residency.refusal(*model, asked_.deadline);
+    return refuse(stands ? *stands : not_implemented(asked_.model));
+  }
+  if (const Status fit = fits(**model); !fit) return refuse(fit.error());
+  on_accepted(asked_.model);
+  claim_ = services_.residency.acquire(*model, residency::RequestClass::kForeground,
+                                       asked_.deadline, *this);
+}
+
+void WorkerRequest::on_claim_progress(const residency::ClaimProgress& progress) {
+  if (over_) return;
+  if (!progress.queue_position) saw_load_ = true;
+  on_waiting(progress);
+}
+
+void WorkerRequest::on_lease(residency::Lease lease) {
+  if (over_) return;
+  claim_.reset();
+  const Duration waited = services_.clock.now() - arrived_;
+  (saw_load_ ? waited_.load_us : waited_.queue_us) = whole_microseconds(waited);
+  lease_ = std::move(lease);
+  instance_id_ = lease_.instance_id();
+  note_admitted(waited);
+  std::shared_ptr<rpc::WorkerCall> call = send(lease_.worker(), asked_.deadline);
+  // A client that stops reading leaves the worker's stream without a read, on which nothing ends
+  // by itself.
+  deadline_timer_ = services_.clock.sleep_until(asked_.deadline, [this] {
+    abort_now(
+        Error(Reason::kDeadline, "The request's deadline passed before its answer was complete."));
+  });
+  bool resume = false;
+  {
+    const std::lock_guard lock(call_mutex_);
+    call_ = call;
+    resume = std::exchange(resume_wanted_, false);
+  }
+  if (resume) call->resume();
+}
+
+void WorkerRequest::on_claim_failed(Error error) {
+  if (over_) return;
+  claim_.reset();
+  refuse(error);
+}
+
+void WorkerRequest::end(Status status) {
+  services_.clock.post([self = shared_from_this(), status = std::move(status)] {
+    if (self->over_) return;
+    // The client may have gone just as the answer ended; then nobody got it.
+    if (self->cancelled_) return self->cancel_now();
+    if (!status) return self->end_badly(status.error());
+    self->note_finished();
+    self->close();
+  });
+}
+
+void WorkerRequest::end_badly(const Error& error) {
+  if (ended_for_) return fail_finally(*ended_for_);
+  if (error.reason != Reason::kWorkerDied) return fail_finally(error);
+  // The stream broke; only the exit says why (L9). The lease is kept until then, so that nobody
+  // else is sent to an instance that is about to be gone.
+  services_.residency.explain_break(instance_id_, [self = shared_from_this()](const Error& cause) {
+    if (!self->over_) self->fail_finally(cause);
+  });
+}
+
+void WorkerRequest::close() {
+  over_ = true;
+  deadline_timer_.reset();
+  claim_.reset();
+  lease_ = {};
+  // Whoever called holds a reference of its own.
+  self_.reset();
+}
+
+std::shared_ptr<rpc::WorkerCall> WorkerRequest::call() {
+  const std::lock_guard lock(call_mutex_);
+  return call_;
+}
+
+void WorkerRequest::cancel() {
+  if (cancelled_.exchange(true)) return;
+  if (const std::shared_ptr<rpc::WorkerCall> running = call()) running->cancel();
+  services_.clock.post([self = shared_from_this()] { self->cancel_now(); });
+}
+
+void WorkerRequest::cancel_now() {
+  if (over_) return;
+  const std::shared_ptr<WorkerRequest> keep = shared_from_this();
+  if (const std::shared_ptr<rpc::WorkerCall> running = call()) running->cancel();
+  note_cancelled();
+  close();
+}
+
+void WorkerRequest::abort(Error why) {
+  services_.clock.post([self = shared_from_this(), why = std::move(why)] { self->abort_now(why); });
+}
+
+void WorkerRequest::abort_now(const Error& why) {
+  if (over_ || ended_for_) return;
+  const std::shared_ptr<rpc::WorkerCall> running = call();
+  if (!running) return refuse(why);
+  // The call's end comes with an error of its own, or well, if it had ended before.
+  ended_for_ = why;
+  running->cancel();
+}
+
+void WorkerRequest::resume() {
+  std::shared_ptr<rpc::WorkerCall> running;
+  {
+    const std::lock_guard lock(call_mutex_);
+    running = call_;
+    resume_wanted_ = running == nullptr;
+  }
+  if (running) running->resume();
+}
+
+void WorkerRequest::note_admitted(Duration waited) {
+  services_.events.emit_typed(events::RequestAdmitted{.request = asked_.id,
+                                                      .model = asked_.model,
+                                                      .instance = instance_id_,
+                                                      .waited_ms = whole_milliseconds(waited)});
+}
+
+void WorkerRequest::note_finished() {
+  const Served answer = served();
+  services_.events.emit_typed(
+      events::RequestFinished{.request = asked_.id,
+                              .model = asked_.model,
+                              .instance = instance_id_,
+                              .finish_reason = answer.finish_reason,
+                              .prompt_tokens = answer.prompt_tokens,
+                              .completion_tokens = answer.completion_tokens,
+                              .took_ms = whole_milliseconds(services_.clock.now() - arrived_)});
+}
+
+void WorkerRequest::note_cancelled() {
+  services_.events.emit_typed(
+      events::RequestCancelled{.request = asked_.id,
+                               .model = asked_.model,
+                               .instance = instance_id_,
+                               .took_ms = whole_milliseconds(services_.clock.now() - arrived_)});
+}
+
+void WorkerRequest::fail_finally(const Error& error) {
+  const std::shared_ptr<WorkerRequest> keep = shared_from_this();
+  services_.events.emit_typed(events::RequestFailed{.request = asked_.id,
+                                                    .model = asked_.model,
+                                                    .instance = instance_id_,
+                                                    .reason = name_of(error.reason),
+                                                    .message = error.message});
+  close();
+  on_failed(error);
+}
+
+void WorkerRequest::refuse(const Error& error) {
+  const std::shared_ptr<WorkerRequest> keep = shared_from_this();
+  services_.events.emit_typed(events::RequestRefused{.request = asked_.id,
+                                                     .model = asked_.model,
+                                                     .reason = name_of(error.reason),
+                                                     .message = error.message});
+  close();
+  on_failed(error);
+}
+
+}  // namespace berth::gateway
