@@ -1,0 +1,70 @@
+#include <boost/json/array.hpp>
+#include <limits>
+#include <utility>
+
+#include "supervisor/gateway/openai/fields.h"
+#include "supervisor/gateway/openai/json_body.h"
+#include "supervisor/gateway/openai/requests.h"
+#include "supervisor/gateway/openai/text_fields.h"
+
+namespace berth::gateway::openai {
+namespace {
+
+namespace json = boost::json;
+
+void read_input(const json::value& value, const std::string& path, FirstError& errors,
+                std::vector<EmbeddingInput>& to) {
+  const json::array* list = value.if_array();
+  if (const json::string* text = value.if_string()) {
+    if (text->empty()) return errors.add(path, path + " is empty.");
+    to.emplace_back(std::string(text->data(), text->size()));
+  } else if (list == nullptr) {
+    errors.add(path, path + " must be a text or a list of the ids of tokens, not " +
+                         describe(value) + ".");
+  } else if (list->empty()) {
+    errors.add(path, path + " is empty.");
+  } else {
+    to.emplace_back(read_token_ids(*list, path, errors));
+  }
+}
+
+void read_inputs(const Fields& body, std::vector<EmbeddingInput>& to) {
+  const json::value* value = body.find("input");
+  if (value == nullptr) return body.refuse("input", "input is missing.");
+  const json::array* list = value->if_array();
+  // One text, or the ids of one text.
+  if (list == nullptr || list->empty() || list->front().is_number()) {
+    return read_input(*value, "input", body.errors(), to);
+  }
+  if (list->size() > kMaxEmbeddingInputs) {
+    return body.refuse(
+        "input", "input has " + std::to_string(list->size()) + " texts; at most 2048 are allowed.");
+  }
+  to.reserve(list->size());
+  for (std::size_t i = 0; i < list->size() && !body.errors().any(); ++i) {
+    read_input((*list)[i], "input[" + std::to_string(i) + "]", body.errors(), to);
+  }
+}
+
+}  // namespace
+
+Result<EmbeddingRequest> read_embedding_request(const json::object& object) {
+  FirstError errors;
+  const Fields body(object, "", errors);
+  EmbeddingRequest request;
+  read_names(body, request.model, request.user);
+  read_inputs(body, request.inputs);
+  const std::string encoding = body.text("encoding_format").value_or("float");
+  if (encoding != "float" && encoding != "base64") {
+    body.refuse_value("encoding_format", R"("float" or "base64")", *body.find("encoding_format"));
+  }
+  request.base64 = encoding == "base64";
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (const std::optional<std::int64_t> kept = body.whole("dimensions", 1, kMost)) {
+    request.dimensions = static_cast<std::uint32_t>(*kept);
+  }
+  if (Status ok = errors.status(); !ok) return fail(ok.error());
+  return request;
+}
+
+}  // namespace berth::gateway::openai

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "supervisor/gateway/generation.h"
+#include "supervisor/gateway/http/exchange.h"
+#include "supervisor/gateway/openai/answer_writer.h"
+#include "supervisor/gateway/openai/requests.h"
+
+namespace berth::gateway::openai {
+
+enum class AnswerKind : std::uint8_t { kChat, kCompletion };
+
+// An answer that is sent at once may have so many bytes; longer ones have to be asked for as
+// streams, of which only a little is kept.
+inline constexpr std::size_t kMaxWholeAnswer = std::size_t{64} << 20U;
+
+// Who asks, and where the answer goes.
+struct Exchange {
+  std::string id;  // of the request
+  core::Caller caller;
+  std::shared_ptr<Reply> reply;
+};
+
+// Generates the answer to a request and sends it, as a stream or at once. Core strand. Returns who
+// has to hear of the client.
+std::shared_ptr<Handler> start_text_answer(const residency::Services& services, AnswerKind kind,
+                                           Exchange exchange, TextRequest request);
+
+}  // namespace berth::gateway::openai

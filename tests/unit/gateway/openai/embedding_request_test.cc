@@ -1,0 +1,74 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/unit/gateway/openai/read.h"
+
+namespace berth::gateway::openai {
+namespace {
+
+std::string embedding_body(const std::string& members) {
+  return R"({"model":"m",)" + members + "}";
+}
+
+EmbeddingRequest read_ok(const std::string& members) {
+  const auto request = read(read_embedding_request, embedding_body(members));
+  EXPECT_TRUE(request) << members << ": " << (request ? "" : request.error().message);
+  return request ? *request : EmbeddingRequest{};
+}
+
+using Ids = std::vector<std::int32_t>;
+using Inputs = std::vector<EmbeddingInput>;
+
+TEST(EmbeddingRequest, InputsAreTextsOrTokens) {
+  EXPECT_EQ(read_ok(R"("input":"a")").inputs, (Inputs{std::string("a")}));
+  EXPECT_EQ(read_ok(R"("input":["a","b"])").inputs, (Inputs{std::string("a"), std::string("b")}));
+  EXPECT_EQ(read_ok(R"("input":[1,2])").inputs, (Inputs{Ids{1, 2}}));
+  EXPECT_EQ(read_ok(R"("input":[[1],[2,3]])").inputs, (Inputs{Ids{1}, Ids{2, 3}}));
+}
+
+TEST(EmbeddingRequest, TheRestIsRead) {
+  const EmbeddingRequest request =
+      read_ok(R"("input":"a","encoding_format":"base64","dimensions":64,"user":"u")");
+  EXPECT_TRUE(request.base64);
+  EXPECT_EQ(request.dimensions, 64U);
+  EXPECT_EQ(request.user, "u");
+  EXPECT_FALSE(read_ok(R"("input":"a")").base64);
+  EXPECT_FALSE(read_ok(R"("input":"a","encoding_format":"float")").base64);
+}
+
+class EmbeddingRefusal : public testing::TestWithParam<Refusal> {};
+
+TEST_P(EmbeddingRefusal, NamesTheField) {
+  expect_refused(read(read_embedding_request, embedding_body(GetParam().body)), GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Fields, EmbeddingRefusal,
+    testing::ValuesIn(std::vector<Refusal>{
+        {"Missing", R"("a":1)", "input"},
+        {"Type", R"("input":5)", "input"},
+        {"Empty", R"("input":"")", "input"},
+        {"EmptyList", R"("input":[])", "input"},
+        {"EmptyElement", R"("input":["a",""])", "input[1]"},
+        {"EmptyTokens", R"("input":[[]])", "input[0]"},
+        {"Object", R"("input":[{"a":1}])", "input[0]"},
+        {"Token", R"("input":[1,"a"])", "input[1]"},
+        {"TokenOfSecond", R"("input":[[1],[-1]])", "input[1][0]"},
+        {"Encoding", R"("input":"a","encoding_format":"int8")", "encoding_format"},
+        {"Dimensions", R"("input":"a","dimensions":0)", "dimensions"},
+        {"DimensionsType", R"("input":"a","dimensions":"many")", "dimensions"},
+        {"Model", R"("input":"a","model":[])", "model"},
+    }),
+    [](const testing::TestParamInfo<Refusal>& test) { return std::string(test.param.name); });
+
+TEST(EmbeddingRequest, TooManyInputsAreRefused) {
+  std::string list = "\"a\"";
+  for (std::size_t i = 0; i < kMaxEmbeddingInputs; ++i) list += ",\"a\"";
+  const auto request = read(read_embedding_request, embedding_body("\"input\":[" + list + "]"));
+  ASSERT_FALSE(request);
+  EXPECT_EQ(param_of(request.error()), "input");
+}
+
+}  // namespace
+}  // namespace berth::gateway::openai
