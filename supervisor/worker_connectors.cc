@@ -1,10 +1,13 @@
 #include "supervisor/worker_connectors.h"
 
+#include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "supervisor/process/http_call.h"
+#include "supervisor/process/http_stream.h"
 #include "supervisor/process/port.h"
 #include "supervisor/rpc/command_client.h"
 
@@ -23,6 +26,64 @@ class DropAnswer : public Timer::Impl {
 
  private:
   std::shared_ptr<bool> wanted_;  // core strand only
+};
+
+// A stranger has to be seen so often in a row, as one look sees several moments.
+constexpr int kLooksAtAStranger = 3;
+constexpr Duration kPauseBetweenLooks = std::chrono::milliseconds(300);
+
+// Looks who answers a connection that was made. Core strand only.
+class ConnectionCheck : public Timer::Impl {
+ public:
+  ConnectionCheck(Clock& clock, rpc::CommandPeer& peer, std::function<void(Status)> done)
+      : clock_(clock), peer_(peer), done_(std::move(done)) {
+    look();
+  }
+
+ private:
+  void look() {
+    pending_ = peer_.look([this](const rpc::CommandListener& seen) { on_look(seen); });
+  }
+  void on_look(const rpc::CommandListener& seen) {
+    if (seen.who == Who::kOther && ++strangers_ < kLooksAtAStranger) {
+      pending_ = clock_.sleep_for(kPauseBetweenLooks, [this] { look(); });
+      return;
+    }
+    const auto done = std::move(done_);  // which may end this
+    if (seen.who == Who::kChild) return done({});
+    done(fail(Reason::kWorkerDied, seen.who == Who::kNobody
+                                       ? "nobody listens at the program's address any more"
+                                       : seen.problem));
+  }
+
+  Clock& clock_;
+  rpc::CommandPeer& peer_;
+  std::function<void(Status)> done_;
+  int strangers_ = 0;
+  Timer pending_;
+};
+
+// An answer on its way from a program.
+class RealStream : public rpc::CommandStream, private process::HttpStreamSink {
+ public:
+  RealStream(boost::asio::io_context& io, const CommandRun& run, rpc::CommandPost post,
+             process::CheckConnection check, rpc::CommandStreamSink& sink)
+      : sink_(sink),
+        stream_(process::http_stream(io, run.address,
+                                     {std::move(post.path), std::move(post.body), run.key},
+                                     std::move(check), *this)) {}
+  void resume() override { stream_->resume(); }
+
+ private:
+  void on_head(process::HttpStreamHead head) override {
+    sink_.on_head({head.status, std::move(head.content_type), std::move(head.content_encoding),
+                   std::move(head.retry_after)});
+  }
+  bool on_piece(std::string piece) override { return sink_.on_piece(std::move(piece)); }
+  void on_end(Status status) override { sink_.on_end(std::move(status)); }
+
+  rpc::CommandStreamSink& sink_;
+  const std::unique_ptr<process::HttpStream> stream_;
 };
 
 // The program of one run.
@@ -59,6 +120,14 @@ class RealPeer : public rpc::CommandPeer {
                                 if (!got) return done(fail(std::move(got).error()));
                                 done(rpc::CommandAnswer{got->status, std::move(got->body)});
                               });
+  }
+
+  std::unique_ptr<rpc::CommandStream> post(rpc::CommandPost post,
+                                           rpc::CommandStreamSink& sink) override {
+    auto check = [this](std::function<void(Status)> done) {
+      return Timer(std::make_unique<ConnectionCheck>(parts_.clock, *this, std::move(done)));
+    };
+    return std::make_unique<RealStream>(parts_.io, run_, std::move(post), std::move(check), sink);
   }
 
  private:

@@ -436,17 +436,15 @@ constexpr std::array kSettings = {
                        "wins."},
 
     // [model."NAME"] and [defaults]
-    SettingSpec{
-        .section = Section::kModel,
-        .key = "kind",
-        .type = kChoice,
-        .fallback = R"("llama")",
-        .choices = "llama command",
-        .used = true,
-        .store = into<&ModelSettings::kind>,
-        .doc = "`llama`: a GGUF file in a worker of our own. `command`: any program with "
-               "an OpenAI-compatible HTTP endpoint; this version loads and unloads those, but does "
-               "not pass requests on to them yet."},
+    SettingSpec{.section = Section::kModel,
+                .key = "kind",
+                .type = kChoice,
+                .fallback = R"("llama")",
+                .choices = "llama command",
+                .used = true,
+                .store = into<&ModelSettings::kind>,
+                .doc = "`llama`: a GGUF file in a worker of our own. `command`: any program with "
+                       "an OpenAI-compatible HTTP endpoint."},
     SettingSpec{.section = Section::kModel,
                 .key = "path",
                 .type = kPath,

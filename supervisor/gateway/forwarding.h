@@ -2,13 +2,18 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/clock.h"
 #include "common/result.h"
 #include "supervisor/core/caller.h"
+#include "supervisor/gateway/model_name.h"
+#include "supervisor/gateway/worker_request.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/residency/services.h"
+#include "supervisor/rpc/forward.h"
+#include "supervisor/rpc/worker_client.h"
 
 namespace berth::gateway {
 
@@ -61,28 +66,44 @@ class ForwardResponder {
 void ask_whether_forwarded(const residency::Services& services, std::string model,
                            std::function<void(Result<bool>)> done);
 
-// The way of one request through the supervisor to a program, and of its answer back: catalogue,
-// residency, the program's HTTP. Only `model` is changed, both ways, in place: every other byte is
-// passed on as it came, and nothing is kept. Keeps itself alive until the responder has got its
-// last call, or cancel() has taken effect.
-class Forwarding {
+// The way of one request through the supervisor to a program, and of its answer back: the program's
+// HTTP in the place of a worker's protocol. Only `model` is changed, both ways, in place: every
+// other byte is passed on as it came, and nothing is kept. cancel() closes the connection to the
+// program at once (T31).
+class Forwarding : public WorkerRequest, public rpc::ForwardSink {
  public:
-  // Starts. `deadline`: when it must have ended. Any thread; the responder is called later, never
-  // from within.
+  // Starts. `deadline`: when it must have ended. Any thread; reads through the body, so that one
+  // that is large belongs on the pool. The responder is called later, never from within. After
+  // cancel() it is not called any more; after resume() it gets more. Errors, besides those of the
+  // residency: kInvalidArgument (no `model`, or the model is no program), kInternal (what the
+  // program answered cannot be passed on).
   static std::shared_ptr<Forwarding> start(const residency::Services& services, core::Caller caller,
                                            ForwardedRequest request, SteadyTime deadline,
                                            std::shared_ptr<ForwardResponder> responder);
 
-  Forwarding() = default;
-  Forwarding(const Forwarding&) = delete;
-  Forwarding& operator=(const Forwarding&) = delete;
-  virtual ~Forwarding() = default;
+  // For rpc.
+  void on_head(rpc::ForwardHead head) override;
+  bool on_piece(std::string piece) override;
+  void on_end(Status status) override;
 
-  // The client went away: the connection to the program is closed at once (T31); no more calls of
-  // the responder once this has taken effect on the core strand. Any thread, any number of times.
-  virtual void cancel() = 0;
-  // The responder has room again. Any thread.
-  virtual void resume() = 0;
+ private:
+  Forwarding(const residency::Services& services, core::Caller caller, ForwardedRequest request,
+             SteadyTime deadline, std::shared_ptr<ForwardResponder> responder);
+
+  [[nodiscard]] Status fits(const catalog::Model& model) const override;
+  void on_accepted(const std::string& model) override;
+  void on_waiting(const residency::ClaimProgress& progress) override;
+  std::unique_ptr<rpc::WorkerCall> send(rpc::WorkerClient& worker, SteadyTime deadline) override;
+  [[nodiscard]] Served served() const override;
+  void on_failed(const Error& error) override;
+  [[nodiscard]] std::shared_ptr<Forwarding> shared();
+
+  rpc::ForwardRequest request_;
+  const std::shared_ptr<ForwardResponder> responder_;
+  // From the head of the answer on. Core strand.
+  std::optional<Error> refusal_;  // by us: it cannot be passed on
+  bool may_break_off_ = false;    // an event stream, which says itself that it is complete
+  std::optional<AnswerNames> names_;
 };
 
 }  // namespace berth::gateway

@@ -11,14 +11,6 @@ std::string name_of(Reason reason) {
   return std::string(reason_info(reason).name);
 }
 
-Error not_implemented(const std::string& model) {
-  return {Reason::kMethodNotAllowed,
-          "Requests for " + model +
-              " are not implemented: it is a program of its own (kind = \"command\"), and this "
-              "version does not pass requests on to those yet. No request starts it; `berth load " +
-              model + "` does."};
-}
-
 }  // namespace
 
 WorkerRequest::WorkerRequest(const residency::Services& services, Asked asked)
@@ -39,12 +31,6 @@ void WorkerRequest::begin() {
       services_.catalog()->find(asked_.model);
   if (!model) return refuse(model.error());
   asked_.model = (*model)->name;
-  // A program in the place of a worker, which this request is not passed on to: it may not start
-  // it, so that it does not claim it. What stands against it says more.
-  if ((*model)->settings.kind == catalog::Kind::kCommand && !passes_on()) {
-    const std::optional<Error> stands = services_.residency.refusal(*model, asked_.deadline);
-    return refuse(stands ? *stands : not_implemented(asked_.model));
-  }
   if (const Status fit = fits(**model); !fit) return refuse(fit.error());
   on_accepted(asked_.model);
   claim_ = services_.residency.acquire(*model, residency::RequestClass::kForeground,

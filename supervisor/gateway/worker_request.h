@@ -68,8 +68,6 @@ class WorkerRequest : public residency::ClaimObserver,
   // --- What a derived class says, on the core strand.
   // Whether that model can serve such a request, as far as can be known before it is loaded.
   [[nodiscard]] virtual Status fits(const catalog::Model& model) const;
-  // Whether programs of their own (kind = "command") serve it.
-  [[nodiscard]] virtual bool passes_on() const { return false; }
   // It is taken on, under the catalogue's name of the model; once, before everything else.
   virtual void on_accepted(const std::string& model) = 0;
   virtual void on_waiting(const residency::ClaimProgress& progress) = 0;

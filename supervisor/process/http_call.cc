@@ -11,6 +11,8 @@
 #include <memory>
 #include <utility>
 
+#include "supervisor/process/http_address.h"
+
 namespace berth::process {
 namespace {
 
@@ -22,21 +24,6 @@ using Endpoint = asio::generic::stream_protocol::endpoint;
 using Stream = beast::basic_stream<asio::generic::stream_protocol>;
 
 constexpr std::uint32_t kMaxHeaderBytes = 64 << 10;
-
-Endpoint endpoint_of(const HttpAddress& address) {
-  if (address.port == 0) return asio::local::stream_protocol::endpoint(address.socket);
-  return asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), address.port);
-}
-
-Error explain(const std::string& step, const error_code& failed) {
-  if (failed == beast::error::timeout) {
-    return {Reason::kDeadline, step + ": no answer within the time that it has"};
-  }
-  const bool broken = failed.category() != http::make_error_code(http::error{}).category() ||
-                      failed == http::error::end_of_stream ||
-                      failed == http::error::partial_message;
-  return {broken ? Reason::kWorkerDied : Reason::kInternal, step + ": " + failed.message()};
-}
 
 // One request, kept alive by what it waits for. Core strand only.
 class Call : public std::enable_shared_from_this<Call> {
@@ -63,7 +50,7 @@ class Call : public std::enable_shared_from_this<Call> {
 
   void start(const Endpoint& endpoint) {
     stream_.async_connect(endpoint, [self = shared_from_this()](const error_code& failed) {
-      if (failed) return self->finish(fail(explain("connecting", failed)));
+      if (failed) return self->finish(fail(explain_http("connecting", failed)));
       self->send();
     });
   }
@@ -77,14 +64,14 @@ class Call : public std::enable_shared_from_this<Call> {
   void send() {
     http::async_write(stream_, request_,
                       [self = shared_from_this()](const error_code& failed, std::size_t /*size*/) {
-                        if (failed) return self->finish(fail(explain("sending", failed)));
+                        if (failed) return self->finish(fail(explain_http("sending", failed)));
                         self->receive();
                       });
   }
   void receive() {
     http::async_read(stream_, buffer_, parser_,
                      [self = shared_from_this()](const error_code& failed, std::size_t /*size*/) {
-                       if (failed) return self->finish(fail(explain("reading", failed)));
+                       if (failed) return self->finish(fail(explain_http("reading", failed)));
                        HttpAnswer answer;
                        answer.status = self->parser_.get().result_int();
                        answer.body = std::move(self->parser_.get().body());
@@ -115,6 +102,21 @@ class CallHandle : public Timer::Impl {
 };
 
 }  // namespace
+
+asio::generic::stream_protocol::endpoint endpoint_of(const HttpAddress& address) {
+  if (address.port == 0) return asio::local::stream_protocol::endpoint(address.socket);
+  return asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), address.port);
+}
+
+Error explain_http(const std::string& step, const error_code& failed) {
+  if (failed == beast::error::timeout) {
+    return {Reason::kDeadline, step + ": no answer within the time that it has"};
+  }
+  const bool broken = failed.category() != http::make_error_code(http::error{}).category() ||
+                      failed == http::error::end_of_stream ||
+                      failed == http::error::partial_message;
+  return {broken ? Reason::kWorkerDied : Reason::kInternal, step + ": " + failed.message()};
+}
 
 Timer http_call(asio::io_context& io, const HttpAddress& address, const HttpRequest& request,
                 std::function<void(Result<HttpAnswer>)> done) {

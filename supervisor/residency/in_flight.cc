@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -47,12 +48,37 @@ class InFlight::Sink : public rpc::GenerateSink {
   const std::shared_ptr<rpc::GenerateSink> sink_;
 };
 
+// The same for a request that is passed on.
+class InFlight::Forwarded : public rpc::ForwardSink {
+ public:
+  Forwarded(std::shared_ptr<InFlight> list, std::shared_ptr<rpc::ForwardSink> sink)
+      : list_(std::move(list)), sink_(std::move(sink)) {}
+
+  void on_head(rpc::ForwardHead head) override { sink_->on_head(std::move(head)); }
+  bool on_piece(std::string piece) override { return sink_->on_piece(std::move(piece)); }
+  void on_end(Status status) override {
+    if (!status && list_->revoked()) status = fail(stopped());
+    sink_->on_end(std::move(status));
+  }
+
+ private:
+  const std::shared_ptr<InFlight> list_;
+  const std::shared_ptr<rpc::ForwardSink> sink_;
+};
+
 std::unique_ptr<rpc::GenerateCall> InFlight::generate(rpc::WorkerClient& client,
                                                       const core::GenerateRequest& request,
                                                       SteadyTime deadline,
                                                       std::shared_ptr<rpc::GenerateSink> sink) {
   return list(client.generate(request, deadline,
                               std::make_shared<Sink>(shared_from_this(), std::move(sink))));
+}
+
+std::unique_ptr<rpc::WorkerCall> InFlight::forward(rpc::WorkerClient& client,
+                                                   rpc::ForwardRequest request, SteadyTime deadline,
+                                                   std::shared_ptr<rpc::ForwardSink> sink) {
+  return list(client.forward(std::move(request), deadline,
+                             std::make_shared<Forwarded>(shared_from_this(), std::move(sink))));
 }
 
 std::unique_ptr<rpc::WorkerCall> InFlight::list(std::shared_ptr<rpc::WorkerCall> call) {

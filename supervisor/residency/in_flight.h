@@ -27,6 +27,10 @@ class InFlight : public std::enable_shared_from_this<InFlight> {
                                               SteadyTime deadline,
                                               std::shared_ptr<rpc::GenerateSink> sink);
 
+  // The same of a request that is passed on.
+  std::unique_ptr<rpc::WorkerCall> forward(rpc::WorkerClient& client, rpc::ForwardRequest request,
+                                           SteadyTime deadline,
+                                           std::shared_ptr<rpc::ForwardSink> sink);
   // The same of a call with one answer. `start` gets what its answer must be given to, and returns
   // the call.
   template <typename Answer, typename Start>
@@ -45,6 +49,7 @@ class InFlight : public std::enable_shared_from_this<InFlight> {
  private:
   class Call;
   class Sink;
+  class Forwarded;
 
   // What the caller gets of a call that was started: cancelled at once where this is revoked.
   std::unique_ptr<rpc::WorkerCall> list(std::shared_ptr<rpc::WorkerCall> call);

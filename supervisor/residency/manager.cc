@@ -166,14 +166,6 @@ std::optional<Error> Manager::refusal(const Waiter& waiter, const catalog::Model
   return std::nullopt;
 }
 
-std::optional<Error> Manager::refusal_of_client(const catalog::Model& model, SteadyTime deadline) {
-  Waiter waiter;
-  waiter.request_class = RequestClass::kForeground;
-  waiter.since = environment_.clock.now();
-  waiter.deadline = deadline;
-  return refusal(waiter, model);
-}
-
 std::optional<Error> Manager::enqueue(Berth& berth, core::Ticket ticket) {
   using Push = core::WaiterQueue::Push;
   const Push pushed = berth.queue.push(ticket);

@@ -56,9 +56,6 @@ class Manager : public std::enable_shared_from_this<Manager>,
 
   core::Ticket acquire(const std::shared_ptr<const catalog::Model>& model,
                        RequestClass request_class, SteadyTime deadline, ClaimObserver& observer);
-  // As Residency::refusal.
-  [[nodiscard]] std::optional<Error> refusal_of_client(const catalog::Model& model,
-                                                       SteadyTime deadline);
   // The claim of that ticket was dropped.
   void hang_up(core::Ticket ticket);
   void unload(const std::string& model, bool force,

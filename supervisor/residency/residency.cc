@@ -40,11 +40,6 @@ std::unique_ptr<Claim> Residency::acquire(const std::shared_ptr<const catalog::M
   return std::make_unique<TicketClaim>(manager, ticket);
 }
 
-std::optional<Error> Residency::refusal(const std::shared_ptr<const catalog::Model>& model,
-                                        SteadyTime deadline) {
-  return impl_->manager->refusal_of_client(*model, deadline);
-}
-
 void Residency::unload(const std::string& model, bool force,
                        std::function<void(Result<UnloadOutcome>)> done) {
   impl_->manager->unload(model, force, std::move(done));

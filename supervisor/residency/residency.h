@@ -210,11 +210,6 @@ class Residency {
                                                RequestClass request_class, SteadyTime deadline,
                                                ClaimObserver& observer);
 
-  // Why acquire() would refuse a client's request at once; absent: it would not. Judges and lifts
-  // as it does, but nothing waits and nothing starts.
-  [[nodiscard]] std::optional<Error> refusal(const std::shared_ptr<const catalog::Model>& model,
-                                             SteadyTime deadline);
-
   // Stops the model's instance and answers when its process is gone; a load is interrupted. With
   // `force`, requests that run or wait end with kConflict. Requests that come later wait until the
   // process is gone and then load the model again (T19). Errors: kNotFound (not resident),

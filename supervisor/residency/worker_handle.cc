@@ -62,6 +62,12 @@ std::unique_ptr<rpc::WorkerCall> WorkerHandle::detokenize(
       });
 }
 
+std::unique_ptr<rpc::WorkerCall> WorkerHandle::forward(rpc::ForwardRequest request,
+                                                       SteadyTime deadline,
+                                                       std::shared_ptr<rpc::ForwardSink> sink) {
+  return in_flight_->forward(*client_, std::move(request), deadline, std::move(sink));
+}
+
 void WorkerHandle::cancel_load() {
   client_->cancel_load();
 }

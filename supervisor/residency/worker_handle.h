@@ -35,6 +35,8 @@ class WorkerHandle : public rpc::WorkerClient, private rpc::WorkerObserver {
   std::unique_ptr<rpc::WorkerCall> detokenize(const core::DetokenizeRequest& request,
                                               SteadyTime deadline,
                                               rpc::OnAnswer<core::DetokenizedText> done) override;
+  std::unique_ptr<rpc::WorkerCall> forward(rpc::ForwardRequest request, SteadyTime deadline,
+                                           std::shared_ptr<rpc::ForwardSink> sink) override;
   void cancel_load() override;
   void set_threads(std::uint32_t threads) override;
 

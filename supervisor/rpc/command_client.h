@@ -1,66 +1,18 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
 
 #include "common/clock.h"
-#include "common/result.h"
+#include "supervisor/rpc/command_call.h"
+#include "supervisor/rpc/command_peer.h"
+#include "supervisor/rpc/command_prober.h"
 #include "supervisor/rpc/worker_client.h"
 
 namespace berth::rpc {
 
-// What proves that a command worker is ready (L6). An answer to /health is not among them.
-enum class ProbeKind : std::uint8_t { kCompletion, kEmbedding, kPath };
-
-struct CommandProbe {
-  ProbeKind kind = ProbeKind::kCompletion;
-  std::string path;   // of kPath: must answer 200
-  std::string model;  // where the program does not say what it calls its model
-};
-
-// Who answers at the address of a program.
-struct CommandListener {
-  enum class Who : std::uint8_t { kNobody, kChild, kOther };
-  Who who = Who::kNobody;
-  std::string problem;  // of kOther: "port 1234 is held by pid 12 (nginx)"
-};
-
-struct CommandRequest {
-  std::string path;
-  std::string body;     // JSON of a POST; empty: GET
-  Duration deadline{};  // zero: none, it ends with its timer
-};
-struct CommandAnswer {
-  unsigned int status = 0;
-  std::string body;  // bounded by whoever read it
-};
-
-// The program at the other end; the seam to the network. Core strand only. Each call answers once
-// on the core strand, never from within the call, unless its timer is dropped first.
-class CommandPeer {
- public:
-  CommandPeer() = default;
-  CommandPeer(const CommandPeer&) = delete;
-  CommandPeer& operator=(const CommandPeer&) = delete;
-  virtual ~CommandPeer() = default;
-
-  // Looks who listens, without connecting (L27).
-  virtual Timer look(std::function<void(CommandListener)> done) = 0;
-  // One HTTP request with the instance's own key.
-  virtual Timer call(const CommandRequest& request,
-                     std::function<void(Result<CommandAnswer>)> done) = 0;
-};
-
-// A program that speaks HTTP, in the place of a worker of our own. Asks it until it has done a real
-// piece of its work, then says that it is ready; what it says of itself is not trusted further than
-// that. The piece of work has no time of its own, as a first one may compile for minutes: whoever
-// watches the load says when it has waited enough (L7); it is asked for again beside, every minute,
-// as a request may get lost. Before each request, and once more after
-// the proof, it is looked who listens there: nothing is sent to another process and nothing is
-// believed of one (L27). One look sees several moments, so that only some in a row that see a
-// stranger fail the load. It never says that the program is gone: its exit does.
+// A program that speaks HTTP, in the place of a worker of our own: asks it until it is ready, and
+// passes requests on to it. It never says that the program is gone: its exit does.
 //
 // Core strand only, but for what starts a call. `observer` outlives it; its callbacks come from
 // timers and answers, never from within the constructor.
@@ -72,11 +24,16 @@ class CommandClient : public WorkerClient {
   CommandClient& operator=(const CommandClient&) = delete;
   ~CommandClient() override;
 
-  // These end at once with kInvalidArgument: a program is served over HTTP alone.
+  // Asks the program for it over its HTTP. Errors, besides those of a worker: kInvalidArgument
+  // (what the program refused, or no program can be asked for), kQueueFull (it said 429).
   std::unique_ptr<GenerateCall> generate(const core::GenerateRequest& request, SteadyTime deadline,
                                          std::shared_ptr<GenerateSink> sink) override;
+  std::unique_ptr<WorkerCall> forward(ForwardRequest request, SteadyTime deadline,
+                                      std::shared_ptr<ForwardSink> sink) override;
+  // Asks the program for it over its HTTP. Errors as above.
   std::unique_ptr<WorkerCall> embed(const core::EmbedRequest& request, SteadyTime deadline,
                                     OnAnswer<core::Embeddings> done) override;
+  // These end at once with kInvalidArgument: a program cannot be asked for its tokens.
   std::unique_ptr<WorkerCall> tokenize(const core::TokenizeRequest& request, SteadyTime deadline,
                                        OnAnswer<core::Tokens> done) override;
   std::unique_ptr<WorkerCall> count_tokens(const core::TokenizeRequest& request,
@@ -91,12 +48,12 @@ class CommandClient : public WorkerClient {
   void set_threads(std::uint32_t threads) override;
 
  private:
-  class Prober;
   template <typename Answer>
-  std::unique_ptr<WorkerCall> refuse(OnAnswer<Answer> done);
+  std::unique_ptr<WorkerCall> refuse(OnAnswer<Answer> done, Error why);
+  static Error no_tokens();
 
-  Clock& clock_;
-  std::unique_ptr<Prober> prober_;
+  const std::shared_ptr<CommandSession> session_;
+  std::unique_ptr<CommandProber> prober_;
 };
 
 }  // namespace berth::rpc

@@ -12,6 +12,7 @@
 #include "supervisor/core/embedding.h"
 #include "supervisor/core/generation.h"
 #include "supervisor/core/tokenizing.h"
+#include "supervisor/rpc/forward.h"
 
 namespace berth::rpc {
 
@@ -137,6 +138,10 @@ class WorkerClient {
   virtual std::unique_ptr<WorkerCall> detokenize(const core::DetokenizeRequest& request,
                                                  SteadyTime deadline,
                                                  OnAnswer<core::DetokenizedText> done) = 0;
+  // Passes a client's request on as it came; those who are no programs of their own (kind =
+  // "command") end it with kInvalidArgument, maybe from within the call. `deadline` as above.
+  virtual std::unique_ptr<WorkerCall> forward(ForwardRequest request, SteadyTime deadline,
+                                              std::shared_ptr<ForwardSink> sink);
   // Asks a worker that is loading to give up.
   virtual void cancel_load() = 0;
   // Compute threads from its next batch on.

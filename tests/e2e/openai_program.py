@@ -4,15 +4,27 @@ openai_program.py --port PORT | --uds PATH [--key KEY] [--host ADDRESS] [--never
 --never: answers /health and lists its model, but completes nothing. --family: leaves a child in a
 session of its own that ignores SIGTERM, and says its pid. --raise: fails as a runtime does that
 does not know the model.
+
+A request does what the last text in it says:
+say WORDS      answers with these words, one a token     status N TEXT  refuses with that status
+endless        goes on until its client is gone          tools          calls a tool
+break          ends the connection within its answer     no end         ends its stream without [DONE]
+die            exits within its answer                   huge           sends a line of 5 MiB
+slow WORDS     waits for the file "go" in its directory before it answers
+Anything else is answered with "a". Each request is printed as a line of JSON behind "got ", and
+"client gone" when a client has gone.
 """
 
 import argparse
 import http.server
 import json
+import os
+import pathlib
 import signal
 import socketserver
 import subprocess
 import sys
+import time
 
 
 def parse() -> argparse.Namespace:
@@ -58,15 +70,95 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(404, {})
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        body = json.loads(text)
+        key = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        known = {OPTIONS.key: "its own", "": "none"}.get(key, "a stranger's")
+        print("got " + json.dumps({"path": self.path, "key": known, "body": text}), flush=True)
         if not self.allowed():
             return
         if OPTIONS.never or body["model"] != "their-name":
             self.answer(503, {"error": {"message": "not now"}})
-        elif self.path == "/v1/completions":
-            self.answer(200, {"choices": [{"text": "a"}]})
+        elif self.path == "/v1/embeddings":
+            self.embed(body)
+        elif self.path in ("/v1/completions", "/v1/chat/completions"):
+            self.complete(body)
         else:
-            self.answer(404, {})
+            self.answer(404, {"error": {"message": "no such endpoint"}})
+
+    def embed(self, body: dict) -> None:
+        inputs = body["input"] if isinstance(body["input"], list) else [body["input"]]
+        self.answer(200, {"model": "their-name", "usage": {"prompt_tokens": len(inputs)},
+                          "data": [{"index": i, "embedding": [3.0, 4.0]}
+                                   for i in range(len(inputs))]})
+
+    def complete(self, body: dict) -> None:
+        chat = self.path == "/v1/chat/completions"
+        what = body["messages"][-1]["content"] if chat else body["prompt"]
+        what = what if isinstance(what, str) else ""
+        verb, _, rest = what.partition(" ")
+        if verb == "status":
+            status, _, message = rest.partition(" ")
+            return self.answer(int(status), {"error": {"message": message}})
+        if verb == "slow":
+            while not pathlib.Path("go").exists():
+                time.sleep(0.01)  # polls
+            verb = "say"
+        if not body.get("stream"):
+            words = rest if verb == "say" else "a"
+            choice = {"message": {"content": words}} if chat else {"text": words}
+            choice.update(index=0, finish_reason="stop")
+            return self.answer(200, {"model": "their-name", "choices": [choice],
+                                     "usage": {"prompt_tokens": 1, "completion_tokens": 1}})
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        try:
+            if self.stream(chat, verb if what != "no end" else what, rest):
+                self.event("[DONE]")
+            self.wfile.write(b"0\r\n\r\n")
+        except (BrokenPipeError, ConnectionResetError):
+            print("client gone", flush=True)
+            self.close_connection = True
+
+    def event(self, text: str) -> None:
+        line = f"data: {text}\n\n".encode()
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+
+    def choice(self, chat: bool, text: str, **more: object) -> None:
+        choice = {"index": 0, **({"delta": {"content": text}} if chat else {"text": text}), **more}
+        self.event(json.dumps({"model": "their-name", "choices": [choice]}))
+
+    def stream(self, chat: bool, verb: str, rest: str) -> bool:
+        """Whether the stream has a good end."""
+        if verb == "huge":
+            self.choice(chat, "x" * (5 << 20))
+        elif verb == "tools":
+            call = {"index": 0, "id": "call-1",
+                    "function": {"name": "weather", "arguments": "{\"city\":\"Bonn\"}"}}
+            self.event(json.dumps({"model": "their-name", "choices": [
+                {"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}))
+            return True
+        elif verb == "endless":
+            while True:
+                self.choice(chat, "x")
+                time.sleep(0.01)  # polls
+        elif verb in ("break", "die", "no end"):
+            self.choice(chat, "half")
+            if verb == "die":
+                os._exit(3)
+            if verb == "break":
+                self.connection.close()
+                raise ConnectionResetError
+            return False
+        else:
+            for word in (rest if verb == "say" else "a").split(" "):
+                self.choice(chat, word)
+        self.choice(chat, "", finish_reason="stop")
+        self.event(json.dumps({"model": "their-name", "choices": [],
+                               "usage": {"prompt_tokens": 3, "completion_tokens": 2}}))
+        return True
 
     def address_string(self) -> str:  # a Unix socket's peer has none
         return "peer"

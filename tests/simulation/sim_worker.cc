@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -440,6 +441,35 @@ std::unique_ptr<rpc::WorkerCall> SimWorker::detokenize(const core::DetokenizeReq
   core::DetokenizedText text;
   for (const std::int32_t id : request.ids) text.text += static_cast<char>(id);
   return answer(deadline, std::move(done), std::move(text));
+}
+
+namespace {
+
+// Makes an answer's body of the tokens of a generation.
+class PieceSink : public rpc::GenerateSink {
+ public:
+  PieceSink(std::shared_ptr<rpc::ForwardSink> sink, rpc::ForwardHead head)
+      : sink_(std::move(sink)), head_(std::move(head)) {}
+
+  bool on_event(core::GenerateEvent event) override {
+    if (head_) sink_->on_head(*std::exchange(head_, std::nullopt));
+    const auto* token = std::get_if<core::TokenEvent>(&event);
+    return token == nullptr || sink_->on_piece(token->text);
+  }
+  void on_end(Status status) override { sink_->on_end(std::move(status)); }
+
+ private:
+  const std::shared_ptr<rpc::ForwardSink> sink_;
+  std::optional<rpc::ForwardHead> head_;  // until it is told
+};
+
+}  // namespace
+
+std::unique_ptr<rpc::GenerateCall> SimWorker::forward(rpc::ForwardRequest request,
+                                                      SteadyTime deadline,
+                                                      std::shared_ptr<rpc::ForwardSink> sink) {
+  forwarded_ = std::move(request);
+  return generate({}, deadline, std::make_shared<PieceSink>(std::move(sink), script_.head));
 }
 
 // As long as there is work that does not get on.

@@ -57,6 +57,12 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
                                               SteadyTime deadline,
                                               rpc::OnAnswer<core::DetokenizedText> done);
 
+  // Answers with the script's head, and a generation's tokens as the pieces of its body.
+  std::unique_ptr<rpc::GenerateCall> forward(rpc::ForwardRequest request, SteadyTime deadline,
+                                             std::shared_ptr<rpc::ForwardSink> sink);
+  // The newest request that was passed on to it.
+  [[nodiscard]] const rpc::ForwardRequest& forwarded() const { return forwarded_; }
+
   [[nodiscard]] const std::string& model() const { return model_; }
   [[nodiscard]] const std::string& instance() const { return instance_; }
   [[nodiscard]] const std::string& socket() const { return socket_; }
@@ -110,6 +116,7 @@ class SimWorker : public std::enable_shared_from_this<SimWorker> {
   const std::string model_;
   const std::string instance_;
   std::uint32_t threads_ = 0;
+  rpc::ForwardRequest forwarded_;
   const std::string socket_;
   const pid_t pid_;
 

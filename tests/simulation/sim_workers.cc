@@ -78,6 +78,10 @@ class SimWorkers::Client : public rpc::WorkerClient {
                                               rpc::OnAnswer<core::DetokenizedText> done) override {
     return worker_->detokenize(request, deadline, std::move(done));
   }
+  std::unique_ptr<rpc::GenerateCall> forward(rpc::ForwardRequest request, SteadyTime deadline,
+                                             std::shared_ptr<rpc::ForwardSink> sink) override {
+    return worker_->forward(std::move(request), deadline, std::move(sink));
+  }
   void cancel_load() override {}
   void set_threads(std::uint32_t threads) override { worker_->set_threads(threads); }
 

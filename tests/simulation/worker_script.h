@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "supervisor/core/exit_status.h"
+#include "supervisor/rpc/forward.h"
 
 namespace berth::sim {
 
@@ -65,6 +66,8 @@ struct WorkerScript {
 
   std::vector<std::string> tokens = {"Hello", ",", " world", "."};
   Duration token_every = std::chrono::milliseconds(10);
+  // Of its answers to requests that are passed on as they came, whose bodies are the tokens.
+  rpc::ForwardHead head = {200, "application/json", ""};
 
   Duration term_to_exit = std::chrono::milliseconds(20);
   bool ignores_term = false;

@@ -58,17 +58,6 @@ class Client : public Responder {
   std::size_t room_;
 };
 
-// An operator who waits for a load.
-class Operator : public residency::ClaimObserver {
- public:
-  void on_claim_progress(const residency::ClaimProgress& /*progress*/) override {}
-  void on_lease(residency::Lease held) override { lease = std::move(held); }
-  void on_claim_failed(Error error) override { failed = std::move(error); }
-
-  residency::Lease lease;
-  std::optional<Error> failed;
-};
-
 class GenerationTest : public testing::Test {
  protected:
   GenerationTest() {
@@ -130,52 +119,12 @@ TEST_F(GenerationTest, AReadyModelAnswersWithoutALoad) {
   EXPECT_EQ(world_.workers.all().size(), 1U);
 }
 
-// Nothing would come of it (L27).
-TEST_F(GenerationTest, L27_NoRequestStartsAProgramThatItIsNotPassedOnTo) {
+TEST_F(GenerationTest, L27_ARequestStartsAProgramLikeAnyModel) {
   const auto client = std::make_shared<Client>();
   ask(client, "program");
   ASSERT_TRUE(run(*client));
-  ASSERT_TRUE(client->failed);
-  EXPECT_EQ(client->failed->reason, Reason::kMethodNotAllowed);
-  EXPECT_NE(client->failed->message.find("not implemented"), std::string::npos);
-  world_.clock.settle();
-  EXPECT_TRUE(world_.workers.all().empty());
-  EXPECT_EQ(world_.events.count("load.started"), 0U);
-  EXPECT_EQ(world_.events.count("request.refused"), 1U);
-}
-
-// What stands is judged with the request, which may lift it; nothing is started even so (L27).
-TEST_F(GenerationTest, L21_L27_ARequestThatLiftsAProgramsFailureStartsItNot) {
-  world_.free_memory = 2ULL << 30U;
-  world_.workers.set_script([](const std::string&) {
-    sim::WorkerScript script;
-    script.fate = sim::Fate::kSaysLoadFailed;
-    script.failure_class = "resource";
-    return script;
-  });
-  Operator load;
-  const auto claim = residency_.acquire(
-      *catalog_->find("program"), residency::RequestClass::kOperator, SteadyTime::max(), load);
-  ASSERT_TRUE(world_.clock.run_until([&] { return load.failed.has_value(); }, 1min));
-  world_.clock.settle();
-  world_.workers.set_script([](const std::string&) { return sim::WorkerScript{}; });
-
-  const auto refused = std::make_shared<Client>();
-  ask(refused, "program");
-  ASSERT_TRUE(run(*refused));
-  ASSERT_TRUE(refused->failed);
-  EXPECT_EQ(refused->failed->reason, Reason::kLoadFailed) << "what stands says more";
-
-  world_.free_memory += 1ULL << 30U;
-  const std::size_t loads = world_.events.count("load.started");
-  const auto client = std::make_shared<Client>();
-  ask(client, "program");
-  ASSERT_TRUE(run(*client));
-  ASSERT_TRUE(client->failed);
-  EXPECT_EQ(client->failed->reason, Reason::kMethodNotAllowed);
-  world_.clock.settle();
-  EXPECT_TRUE(residency_.standing_failures().empty());
-  EXPECT_EQ(world_.events.count("load.started"), loads);
+  EXPECT_TRUE(client->finished);
+  EXPECT_EQ(client->text, "Hello, world.");
 }
 
 TEST_F(GenerationTest, L27_AServerThatStopsSaysSoOfAProgramToo) {

@@ -1,14 +1,11 @@
 #include "supervisor/process/http_call.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstring>
@@ -18,50 +15,18 @@
 
 #include "common/fd.h"
 #include "tests/unit/process/loop.h"
+#include "tests/unit/process/raw_server.h"
 #include "tests/unit/process/temp_dir.h"
 
 namespace berth::process {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::answer_one;
 using ::testing::HasSubstr;
+using testing::listen_at_port;
 using testing::run_until;
 using testing::TempDir;
-
-UniqueFd listen_at_port(std::uint16_t& port) {
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  auto* generic = reinterpret_cast<sockaddr*>(&to);
-  EXPECT_EQ(::bind(fd.get(), generic, sizeof to), 0);
-  socklen_t size = sizeof to;
-  EXPECT_EQ(::getsockname(fd.get(), generic, &size), 0);
-  EXPECT_EQ(::listen(fd.get(), 1), 0);
-  port = ntohs(to.sin_port);
-  return fd;
-}
-
-// Answers one request with a text, and keeps what came.
-std::string answer_one(int listener, const std::string& answer, std::size_t body_size) {
-  const UniqueFd peer(::accept(listener, nullptr, nullptr));
-  std::string request;
-  std::array<char, 4096> part{};
-  while (true) {
-    const std::size_t end = request.find("\r\n\r\n");
-    if (end != std::string::npos && request.size() >= end + 4 + body_size) break;
-    const ssize_t got = ::read(peer.get(), part.data(), part.size());
-    if (got <= 0) break;
-    request.append(part.data(), static_cast<std::size_t>(got));
-  }
-  for (std::size_t sent = 0; sent < answer.size();) {
-    const ssize_t put =
-        ::send(peer.get(), answer.data() + sent, answer.size() - sent, MSG_NOSIGNAL);
-    if (put <= 0) break;
-    sent += static_cast<std::size_t>(put);
-  }
-  return request;
-}
 
 class HttpCallTest : public ::testing::Test {
  protected:

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -118,6 +119,22 @@ TEST(InFlight, AnEndOfItsOwnIsPassedOnAsItIs) {
   EXPECT_EQ(sink->text, "x");
   client.sinks.front()->on_end(fail(Reason::kDeadline, "too late"));
   EXPECT_EQ(sink->end->error().reason, Reason::kDeadline);
+}
+
+struct NotingForwardSink : rpc::ForwardSink {
+  void on_head(rpc::ForwardHead /*head*/) override {}
+  bool on_piece(std::string /*piece*/) override { return true; }
+  void on_end(Status status) override { end = std::move(status); }
+  std::optional<Status> end;
+};
+
+TEST(InFlight, L27_AWorkerOfOurOwnIsPassedNothingOn) {
+  NotingClient client;
+  const auto in_flight = std::make_shared<InFlight>();
+  const auto sink = std::make_shared<NotingForwardSink>();
+  const auto call = in_flight->forward(client, {}, {}, sink);
+  ASSERT_TRUE(sink->end && !*sink->end);
+  EXPECT_EQ(sink->end->error().reason, Reason::kInvalidArgument);
 }
 
 }  // namespace

@@ -78,6 +78,10 @@ class Peer : public CommandPeer {
       done(world_.answer(request));
     });
   }
+  std::unique_ptr<CommandStream> post(CommandPost /*post*/, CommandStreamSink& /*sink*/) override {
+    ADD_FAILURE() << "no request was made";
+    return nullptr;
+  }
 
  private:
   Clock& clock_;
@@ -155,9 +159,10 @@ TEST_F(CommandClientTest, L6_AConfiguredPathMustAnswer200) {
   start(ProbeKind::kPath, "/health");
   clock_.advance(1min);
   EXPECT_THAT(observer_.ready, SizeIs(0));
-  serve({{"/health", {200, ""}}});
+  serve({{"/health", {200, ""}}, {"/v1/models", {200, R"({"data":[{"id":"a"}]})"}}});
   clock_.advance(6s);
   EXPECT_THAT(observer_.ready, SizeIs(1));
+  EXPECT_EQ(world_.paths.back(), "/v1/models") << "requests need the name of its model";
 }
 
 TEST_F(CommandClientTest, L6_AsksAgainAtAPaceUntilItIsReady) {
@@ -212,6 +217,16 @@ TEST_F(CommandClientTest, L7_ARequestThatWasSwallowedIsAskedForAgain) {
   clock_.advance(2s);
   EXPECT_THAT(world_.paths, ElementsAre("/v1/models", "/v1/completions", "/v1/completions"));
   EXPECT_THAT(observer_.ready, SizeIs(1));
+}
+
+TEST_F(CommandClientTest, L7_OneThatTakesItsTimeIsReadyAlsoWhereTheFirstRequestWasLost) {
+  serve({{"/v1/completions", {200, kChoice}}});
+  start(ProbeKind::kCompletion);
+  clock_.advance(2ms);
+  world_.answers_after = 24h;
+  ASSERT_TRUE(clock_.run_until([&] { return world_.paths.size() == 2; }, 20s));
+  world_.answers_after = 15min;  // it compiles
+  EXPECT_TRUE(clock_.run_until([&] { return !observer_.ready.empty(); }, 1h));
 }
 
 TEST_F(CommandClientTest, L7_OneThatAnswersLateAfterAllProvesIt) {

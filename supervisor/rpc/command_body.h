@@ -1,0 +1,14 @@
+#pragma once
+
+#include "common/result.h"
+#include "supervisor/core/generation.h"
+#include "supervisor/rpc/forward.h"
+
+namespace berth::rpc {
+
+// A generation as a request to an OpenAI-compatible program, whose answer is to be a stream. What
+// OpenAI has no name for goes by the names that llama-server and vLLM have. Errors:
+// kInvalidArgument for what no such program can be asked for.
+Result<ForwardRequest> generation_body(const core::GenerateRequest& request);
+
+}  // namespace berth::rpc
