@@ -172,6 +172,9 @@ TEST(FakeEngine, TheAnswerDependsOnSeedsAndPromptOnly) {
   EXPECT_NE(FakeEngine::answer_to(tokens("another")), answer);
   EXPECT_NE(FakeEngine::answer_to(tokens("a prompt"), 1), answer);
   EXPECT_NE(FakeEngine::answer_to(tokens("a prompt"), 0, 1), answer);
+  const auto endless = FakeEngine::endless_answer_to(tokens("a prompt"), answer.size() + 100);
+  EXPECT_EQ(endless.size(), answer.size() + 100);
+  EXPECT_EQ(endless.substr(0, answer.size() + 1), answer + "z");
 }
 
 TEST(FakeEngine, WrongUseIsFound) {
