@@ -79,7 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (bytes.front() == 'e') {
     const auto request = openai::read_embedding_request(*body);
     if (!request) check_error(request.error());
-    if (request) require(!request->inputs.empty() && model.has_value());
+    if (request) require(!request->embed.inputs.empty() && model.has_value());
     return 0;
   }
   const auto request = bytes.front() == 'p' ? openai::read_completion_request(*body)

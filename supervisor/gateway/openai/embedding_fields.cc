@@ -6,6 +6,7 @@
 #include "supervisor/gateway/openai/json_body.h"
 #include "supervisor/gateway/openai/requests.h"
 #include "supervisor/gateway/openai/text_fields.h"
+#include "supervisor/gateway/validate.h"
 
 namespace berth::gateway::openai {
 namespace {
@@ -13,22 +14,22 @@ namespace {
 namespace json = boost::json;
 
 void read_input(const json::value& value, const std::string& path, FirstError& errors,
-                std::vector<EmbeddingInput>& to) {
+                std::vector<core::EmbedInput>& to) {
   const json::array* list = value.if_array();
   if (const json::string* text = value.if_string()) {
     if (text->empty()) return errors.add(path, path + " is empty.");
-    to.emplace_back(std::string(text->data(), text->size()));
+    to.emplace_back(core::PromptInput{{text->data(), text->size()}});
   } else if (list == nullptr) {
     errors.add(path, path + " must be a text or a list of the ids of tokens, not " +
                          describe(value) + ".");
   } else if (list->empty()) {
     errors.add(path, path + " is empty.");
   } else {
-    to.emplace_back(read_token_ids(*list, path, errors));
+    to.emplace_back(core::TokenInput{read_token_ids(*list, path, errors)});
   }
 }
 
-void read_inputs(const Fields& body, std::vector<EmbeddingInput>& to) {
+void read_inputs(const Fields& body, std::vector<core::EmbedInput>& to) {
   const json::value* value = body.find("input");
   if (value == nullptr) return body.refuse("input", "input is missing.");
   const json::array* list = value->if_array();
@@ -36,7 +37,7 @@ void read_inputs(const Fields& body, std::vector<EmbeddingInput>& to) {
   if (list == nullptr || list->empty() || list->front().is_number()) {
     return read_input(*value, "input", body.errors(), to);
   }
-  if (list->size() > kMaxEmbeddingInputs) {
+  if (list->size() > kMaxEmbedInputs) {
     return body.refuse(
         "input", "input has " + std::to_string(list->size()) + " texts; at most 2048 are allowed.");
   }
@@ -52,8 +53,8 @@ Result<EmbeddingRequest> read_embedding_request(const json::object& object) {
   FirstError errors;
   const Fields body(object, "", errors);
   EmbeddingRequest request;
-  read_names(body, request.model, request.user);
-  read_inputs(body, request.inputs);
+  read_names(body, request.embed.model, request.embed.user);
+  read_inputs(body, request.embed.inputs);
   const std::string encoding = body.text("encoding_format").value_or("float");
   if (encoding != "float" && encoding != "base64") {
     body.refuse_value("encoding_format", R"("float" or "base64")", *body.find("encoding_format"));
@@ -61,9 +62,10 @@ Result<EmbeddingRequest> read_embedding_request(const json::object& object) {
   request.base64 = encoding == "base64";
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (const std::optional<std::int64_t> kept = body.whole("dimensions", 1, kMost)) {
-    request.dimensions = static_cast<std::uint32_t>(*kept);
+    request.embed.dimensions = static_cast<std::uint32_t>(*kept);
   }
   if (Status ok = errors.status(); !ok) return fail(ok.error());
+  if (Status ok = validate(request.embed); !ok) return fail(with_openai_names(ok.error()));
   return request;
 }
 

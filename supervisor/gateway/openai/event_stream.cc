@@ -132,6 +132,13 @@ void EventStream::fail(const Error& error, const std::string& request_id,
   reply_->end();
 }
 
+bool EventStream::give_up() {
+  const std::lock_guard lock(mutex_);
+  if (committed_) return false;
+  over_ = true;
+  return true;
+}
+
 void EventStream::on_room() {
   const std::lock_guard lock(mutex_);
   room_ = true;
@@ -145,11 +152,6 @@ void EventStream::on_gone() {
 bool EventStream::has_room() const {
   const std::lock_guard lock(mutex_);
   return room_;
-}
-
-bool EventStream::committed() const {
-  const std::lock_guard lock(mutex_);
-  return committed_;
 }
 
 }  // namespace berth::gateway::openai

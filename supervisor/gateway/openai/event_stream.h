@@ -48,13 +48,15 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   void end(std::string data);
   // The refusal, while no headers are out; else an error event, which is the last.
   void fail(const Error& error, const std::string& request_id, const core::Caller& caller);
+  // Hands the reply to who wants to answer in another way. Whether that is possible: no headers are
+  // out. Nothing more is sent by this then.
+  [[nodiscard]] bool give_up();
   // The client reads again.
   void on_room();
   // Nothing more is sent.
   void on_gone();
 
   [[nodiscard]] bool has_room() const;
-  [[nodiscard]] bool committed() const;
 
  private:
   void arm(SteadyTime when);

@@ -12,7 +12,7 @@ struct Name {
   std::string_view ours;
   std::string_view theirs;
 };
-// Longer ones first where one begins another.
+// Longer ones first where one is a part of another.
 constexpr std::array kNames{
     Name{"chat.messages_json", "messages"},
     Name{"chat.tools_json", "tools"},
@@ -21,6 +21,8 @@ constexpr std::array kNames{
     Name{"format.json_schema", "response_format.json_schema.schema"},
     Name{"format.json_object", "response_format"},
     Name{"format.grammar", "grammar"},
+    Name{"].tokens.ids", "]"},
+    Name{"inputs[", "input["},
     Name{"tokens.ids", "prompt"},
     Name{"sampling.", ""},
 };
@@ -48,11 +50,10 @@ Error with_openai_names(const Error& error) {
   ErrorExtras extras = *error.extras;
   for (const Name& name : kNames) {
     replace_all(renamed.message, name.ours, name.theirs);
-    if (extras.param.starts_with(name.ours)) {
-      extras.param.replace(0, name.ours.size(), name.theirs);
-    }
+    replace_all(extras.param, name.ours, name.theirs);
   }
   if (extras.param == "format") extras.param = "response_format";
+  if (extras.param == "inputs") extras.param = "input";
   for (const char* list : {"messages", "tools"}) {
     if (extras.param != list) continue;
     if (std::string place = place_in(renamed.message, list); !place.empty()) extras.param = place;

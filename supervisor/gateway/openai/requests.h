@@ -1,13 +1,10 @@
 #pragma once
 
 #include <boost/json/object.hpp>
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <variant>
-#include <vector>
 
 #include "common/result.h"
+#include "supervisor/core/embedding.h"
 #include "supervisor/core/generation.h"
 
 namespace berth::gateway::openai {
@@ -24,15 +21,10 @@ struct TextRequest {
 };
 
 // POST /v1/embeddings.
-using EmbeddingInput = std::variant<std::string, std::vector<std::int32_t>>;
 struct EmbeddingRequest {
-  std::string model;
-  std::vector<EmbeddingInput> inputs;  // 1 to kMaxEmbeddingInputs, none empty
-  std::optional<std::uint32_t> dimensions;
-  bool base64 = false;
-  std::string user;
+  core::EmbedRequest embed;  // request_id is left empty
+  bool base64 = false;       // numbers as base64 of little-endian floats, else as JSON
 };
-inline constexpr std::size_t kMaxEmbeddingInputs = 2048;
 
 // Which model a body is for. Errors: kInvalidArgument ("model").
 Result<std::string> read_model(const boost::json::object& body);

@@ -1,10 +1,15 @@
 #include "supervisor/gateway/openai/routes.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "supervisor/gateway/forwarding.h"
 #include "supervisor/gateway/http/error_response.h"
+#include "supervisor/gateway/openai/embedding_answer.h"
+#include "supervisor/gateway/openai/exchange.h"
+#include "supervisor/gateway/openai/forwarded_answer.h"
 #include "supervisor/gateway/openai/json_body.h"
 #include "supervisor/gateway/openai/late_handler.h"
 #include "supervisor/gateway/openai/model_list.h"
@@ -34,42 +39,92 @@ void send_json(const std::shared_ptr<Reply>& reply, std::string body) {
   reply->send(std::move(response));
 }
 
-// POST /v1/chat/completions and /v1/completions. Everything about the body is done where the
-// server calls; what depends on the model, on the core strand.
-HandlerOf start_text(const residency::Services& services, AnswerKind kind, HttpRequest request,
-                     std::shared_ptr<Reply> reply) {
+// How one route reads a body, and answers what it has read on the core strand.
+template <typename Request>
+struct Work {
+  std::function<Result<Request>(const json::object& body)> read;
+  std::function<HandlerOf(const residency::Services& services, Exchange exchange, Request request)>
+      answer;
+};
+
+// Whether a client asks for a stream, also where the program that is its model reads the rest.
+bool asks_for_stream(const json::object& body) {
+  const json::value* stream = body.if_contains("stream");
+  return stream != nullptr && stream->is_bool() && stream->get_bool();
+}
+
+// One request between the server's thread and the core strand.
+template <typename Request>
+struct Pending {
+  Exchange exchange;
+  ForwardedRequest raw;
+  bool streams = false;
+  Result<Request> read;
+  std::function<HandlerOf(const residency::Services&, Exchange, Request)> answer;
+};
+
+// On the core strand. What a program is asked is its own matter, so that only for the others it
+// counts whether the body could be read.
+template <typename Request>
+void go_on(const residency::Services& services, const Result<bool>& forwarded,
+           Pending<Request> pending, LateHandler& handler) {
+  if (handler.gone()) return;
+  if (!forwarded) return refuse(services, pending.exchange, forwarded.error(), pending.raw.model);
+  if (*forwarded) {
+    handler.become(start_forwarded_answer(services, std::move(pending.exchange),
+                                          std::move(pending.raw), pending.streams));
+  } else if (pending.read) {
+    handler.become(pending.answer(services, std::move(pending.exchange), *std::move(pending.read)));
+  } else {
+    refuse(services, pending.exchange, pending.read.error(), pending.raw.model);
+  }
+}
+
+// Everything about the body is done where the server calls; what depends on the model, on the core
+// strand.
+template <typename Request>
+HandlerOf start(const residency::Services& services, const Work<Request>& work, HttpRequest request,
+                std::shared_ptr<Reply> reply) {
   Exchange exchange{std::move(request.id), std::move(request.caller), std::move(reply)};
   const Result<json::object> body = parse_body(request.body);
-  if (!body) {
-    refuse(services, exchange, body.error(), "");
-    return nullptr;
-  }
-  Result<std::string> model = read_model(*body);
+  Result<std::string> model = body ? read_model(*body) : fail(body.error());
   if (!model) {
     refuse(services, exchange, model.error(), "");
     return nullptr;
   }
-  Result<TextRequest> parsed =
-      kind == AnswerKind::kChat ? read_chat_request(*body) : read_completion_request(*body);
-  if (!parsed) {
-    refuse(services, exchange, parsed.error(), *model);
-    return nullptr;
-  }
   const auto handler = std::make_shared<LateHandler>();
-  services.clock.post([services, kind, handler, exchange = std::move(exchange),
-                       parsed = *std::move(parsed)]() mutable {
-    if (handler->gone()) return;
-    handler->become(start_text_answer(services, kind, std::move(exchange), std::move(parsed)));
-  });
+  ForwardedRequest raw{exchange.id, *model, std::move(request.path), std::move(request.body)};
+  const auto pending = std::make_shared<Pending<Request>>(Pending<Request>{
+      std::move(exchange), std::move(raw), asks_for_stream(*body), work.read(*body), work.answer});
+  ask_whether_forwarded(services, *std::move(model),
+                        [services, handler, pending](const Result<bool>& forwarded) {
+                          go_on(services, forwarded, std::move(*pending), *handler);
+                        });
   return handler;
 }
 
-Route text_route(const residency::Services& services, const char* path, AnswerKind kind) {
+template <typename Request>
+Route post_route(const residency::Services& services, const char* path, Work<Request> work) {
   Route route{"POST", path, Access::kClient, {}};
-  route.start = [services, kind](HttpRequest request, std::shared_ptr<Reply> reply) {
-    return start_text(services, kind, std::move(request), std::move(reply));
+  route.start = [services, work = std::move(work)](HttpRequest request,
+                                                   std::shared_ptr<Reply> reply) {
+    return start(services, work, std::move(request), std::move(reply));
   };
   return route;
+}
+
+Route text_route(const residency::Services& services, const char* path, AnswerKind kind) {
+  Work<TextRequest> work;
+  work.read = kind == AnswerKind::kChat ? read_chat_request : read_completion_request;
+  work.answer = [kind](const residency::Services& with, Exchange exchange, TextRequest request) {
+    return start_text_answer(with, kind, std::move(exchange), std::move(request));
+  };
+  return post_route(services, path, std::move(work));
+}
+
+Route embedding_route(const residency::Services& services) {
+  Work<EmbeddingRequest> work{read_embedding_request, start_embedding_answer};
+  return post_route(services, "/v1/embeddings", std::move(work));
 }
 
 Route list_route(const residency::Services& services) {
@@ -107,6 +162,7 @@ std::vector<Route> routes(const residency::Services& services) {
   all.push_back(model_route(services));
   all.push_back(text_route(services, "/v1/chat/completions", AnswerKind::kChat));
   all.push_back(text_route(services, "/v1/completions", AnswerKind::kCompletion));
+  all.push_back(embedding_route(services));
   return all;
 }
 

@@ -1,16 +1,17 @@
 #include "supervisor/gateway/openai/text_answer.h"
 
 #include <chrono>
+#include <mutex>
+#include <string>
 #include <utility>
 
+#include "supervisor/gateway/generation.h"
 #include "supervisor/gateway/http/error_response.h"
+#include "supervisor/gateway/openai/answer_writer.h"
 #include "supervisor/gateway/openai/event_stream.h"
 
 namespace berth::gateway::openai {
 namespace {
-
-// No request waits or runs longer. Clients have deadlines of their own and hang up.
-constexpr Duration kLongest = std::chrono::hours(24);
 
 // The generation of one answer, from both of its sides. Kept alive by the generation until its last
 // call, and by the server until the answer is complete.
@@ -37,12 +38,10 @@ class TextAnswer : public Handler, public Responder {
   [[nodiscard]] AnswerWriter& writer() const { return *writer_; }
 
   void resume() {
-    std::shared_ptr<Generation> running;
-    {
-      const std::lock_guard lock(mutex_);
-      running = generation_;
-    }
-    if (running) running->resume();
+    if (const std::shared_ptr<Generation> running = generation()) running->resume();
+  }
+  void abort(Error why) {
+    if (const std::shared_ptr<Generation> running = generation()) running->abort(std::move(why));
   }
   // The generation refers to this, too.
   std::shared_ptr<Generation> let_go() {
@@ -51,6 +50,11 @@ class TextAnswer : public Handler, public Responder {
   }
 
  private:
+  std::shared_ptr<Generation> generation() {
+    const std::lock_guard lock(mutex_);
+    return generation_;
+  }
+
   const Exchange exchange_;
   const AnswerKind kind_;
   AnswerHead head_;
@@ -112,38 +116,34 @@ class WholeAnswer : public TextAnswer {
   void on_waiting(const residency::ClaimProgress& /*progress*/) override {}
   bool on_prefill(const core::PrefillEvent& /*prefill*/) override { return true; }
   bool on_token(core::TokenEvent token) override {
-    if (over_) return true;
-    if (writer().collect(std::move(token)) <= kMaxWholeAnswer) return true;
-    refuse(Error(Reason::kInvalidArgument,
-                 "The answer has more than 64 MiB. Ask for it as a stream, or for fewer tokens.",
-                 about("stream")));
-    on_gone();
+    if (too_long_ || writer().collect(std::move(token)) <= kMaxWholeAnswer) return true;
+    too_long_ = true;
+    abort(too_long());
     return true;
   }
   void on_finished(const Finished& finished) override {
-    if (over_) return;
+    if (too_long_) return on_failed(too_long());
     HttpResponse response;
     response.body = writer().whole(finished);
     exchange().reply->send(std::move(response));
     let_go();
   }
   void on_failed(const Error& error) override {
-    if (!over_) refuse(with_openai_names(error));
+    exchange().reply->send(
+        error_response(with_openai_names(error), exchange().id, exchange().caller));
     let_go();
   }
 
  private:
-  static ErrorExtras about(const char* param) {
+  static Error too_long() {
     ErrorExtras extras;
-    extras.param = param;
-    return extras;
-  }
-  void refuse(const Error& error) {
-    over_ = true;
-    exchange().reply->send(error_response(error, exchange().id, exchange().caller));
+    extras.param = "stream";
+    return {Reason::kInvalidArgument,
+            "The answer has more than 64 MiB. Ask for it as a stream, or for fewer tokens.",
+            std::move(extras)};
   }
 
-  bool over_ = false;  // an answer was sent before the generation's end
+  bool too_long_ = false;
 };
 
 }  // namespace
@@ -171,7 +171,7 @@ std::shared_ptr<Handler> start_text_answer(const residency::Services& services, 
   }
   // Its first call comes by way of the core strand, where this runs: after run().
   answer->run(Generation::start(services, caller, std::move(request.generate),
-                                services.clock.now() + kLongest, answer));
+                                services.clock.now() + kLongestRequest, answer));
   return answer;
 }
 

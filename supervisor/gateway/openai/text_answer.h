@@ -1,13 +1,13 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <mutex>
-#include <string>
 
-#include "supervisor/gateway/generation.h"
 #include "supervisor/gateway/http/exchange.h"
-#include "supervisor/gateway/openai/answer_writer.h"
+#include "supervisor/gateway/openai/exchange.h"
 #include "supervisor/gateway/openai/requests.h"
+#include "supervisor/residency/services.h"
 
 namespace berth::gateway::openai {
 
@@ -16,13 +16,6 @@ enum class AnswerKind : std::uint8_t { kChat, kCompletion };
 // An answer that is sent at once may have so many bytes; longer ones have to be asked for as
 // streams, of which only a little is kept.
 inline constexpr std::size_t kMaxWholeAnswer = std::size_t{64} << 20U;
-
-// Who asks, and where the answer goes.
-struct Exchange {
-  std::string id;  // of the request
-  core::Caller caller;
-  std::shared_ptr<Reply> reply;
-};
 
 // Generates the answer to a request and sends it, as a stream or at once. Core strand. Returns who
 // has to hear of the client.

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "common/version.h"
+#include "supervisor/gateway/openai/base64.h"
+#include "supervisor/gateway/openai/embedding_answer.h"
 
 namespace berth::gateway::openai {
 namespace {
@@ -237,6 +239,35 @@ TEST(CompletionWriter, LogprobsAreLists) {
                                                "{\"b\":-0.5,\"bytes:\\\\xc3\":-9999}],"
                                                "\"text_offset\":[0,1]}"));
   EXPECT_EQ(answer.at("usage").at("total_tokens"), 14);
+}
+
+// The vectors of RFC 4648, section 10.
+TEST(Base64, IsPadded) {
+  const auto coded = [](std::string_view bytes) {
+    std::string out;
+    append_base64(out, bytes);
+    return out;
+  };
+  EXPECT_EQ(coded(""), "");
+  EXPECT_EQ(coded("f"), "Zg==");
+  EXPECT_EQ(coded("fo"), "Zm8=");
+  EXPECT_EQ(coded("foo"), "Zm9v");
+  EXPECT_EQ(coded("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(coded("\xFF\xFE\xFD"), "//79");
+}
+
+TEST(EmbeddingsJson, NumbersAreShortOrBase64) {
+  core::Embeddings embeddings;
+  embeddings.embeddings = {{{0.1F, -2.0F}, 3}, {{1.0F}, 1}};
+  embeddings.prompt_tokens = 4;
+  EXPECT_EQ(embeddings_json(embeddings, "demo", false),
+            R"({"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.1,-2]},)"
+            R"({"object":"embedding","index":1,"embedding":[1]}],"model":"demo",)"
+            R"("usage":{"prompt_tokens":4,"total_tokens":4}})"
+            "\n");
+  const json::value coded = json::parse(embeddings_json(embeddings, "demo", true));
+  EXPECT_EQ(coded.at("data").at(0).at("embedding"), "zczMPQAAAMA=");
+  EXPECT_EQ(coded.at("data").at(1).at("embedding"), "AACAPw==");
 }
 
 }  // namespace

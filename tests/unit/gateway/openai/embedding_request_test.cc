@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <variant>
+#include <vector>
 
+#include "supervisor/gateway/validate.h"
 #include "tests/unit/gateway/openai/read.h"
 
 namespace berth::gateway::openai {
@@ -17,22 +20,37 @@ EmbeddingRequest read_ok(const std::string& members) {
   return request ? *request : EmbeddingRequest{};
 }
 
-using Ids = std::vector<std::int32_t>;
-using Inputs = std::vector<EmbeddingInput>;
+// "a" of a text, "1,2" of tokens; parted by blanks.
+std::string inputs(const std::string& members) {
+  std::string shown;
+  for (const core::EmbedInput& input : read_ok(members).embed.inputs) {
+    if (!shown.empty()) shown += ' ';
+    if (const auto* prompt = std::get_if<core::PromptInput>(&input)) {
+      shown += prompt->text;
+      continue;
+    }
+    const std::vector<std::int32_t>& ids = std::get<core::TokenInput>(input).ids;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      shown += (i > 0 ? "," : "") + std::to_string(ids[i]);
+    }
+  }
+  return shown;
+}
 
 TEST(EmbeddingRequest, InputsAreTextsOrTokens) {
-  EXPECT_EQ(read_ok(R"("input":"a")").inputs, (Inputs{std::string("a")}));
-  EXPECT_EQ(read_ok(R"("input":["a","b"])").inputs, (Inputs{std::string("a"), std::string("b")}));
-  EXPECT_EQ(read_ok(R"("input":[1,2])").inputs, (Inputs{Ids{1, 2}}));
-  EXPECT_EQ(read_ok(R"("input":[[1],[2,3]])").inputs, (Inputs{Ids{1}, Ids{2, 3}}));
+  EXPECT_EQ(inputs(R"("input":"a")"), "a");
+  EXPECT_EQ(inputs(R"("input":["a","b"])"), "a b");
+  EXPECT_EQ(inputs(R"("input":[1,2])"), "1,2");
+  EXPECT_EQ(inputs(R"("input":[[1],[2,3]])"), "1 2,3");
 }
 
 TEST(EmbeddingRequest, TheRestIsRead) {
   const EmbeddingRequest request =
       read_ok(R"("input":"a","encoding_format":"base64","dimensions":64,"user":"u")");
   EXPECT_TRUE(request.base64);
-  EXPECT_EQ(request.dimensions, 64U);
-  EXPECT_EQ(request.user, "u");
+  EXPECT_EQ(request.embed.dimensions, 64U);
+  EXPECT_EQ(request.embed.user, "u");
+  EXPECT_TRUE(request.embed.normalize);
   EXPECT_FALSE(read_ok(R"("input":"a")").base64);
   EXPECT_FALSE(read_ok(R"("input":"a","encoding_format":"float")").base64);
 }
@@ -64,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(EmbeddingRequest, TooManyInputsAreRefused) {
   std::string list = "\"a\"";
-  for (std::size_t i = 0; i < kMaxEmbeddingInputs; ++i) list += ",\"a\"";
+  for (std::size_t i = 0; i < kMaxEmbedInputs; ++i) list += ",\"a\"";
   const auto request = read(read_embedding_request, embedding_body("\"input\":[" + list + "]"));
   ASSERT_FALSE(request);
   EXPECT_EQ(param_of(request.error()), "input");

@@ -21,6 +21,10 @@ TEST(FieldNames, TheWorkersNamesBecomeOpenAis) {
   EXPECT_EQ(param_of(renamed("format.json_schema", "x")), "response_format.json_schema.schema");
   EXPECT_EQ(param_of(renamed("chat.tool_choice_json", "x")), "tool_choice");
   EXPECT_EQ(param_of(renamed("tokens.ids[3]", "x")), "prompt[3]");
+  EXPECT_EQ(param_of(renamed("inputs", "x")), "input");
+  const Error token = renamed("inputs[3].tokens.ids[5]", "inputs[3].tokens.ids[5] is -1");
+  EXPECT_EQ(param_of(token), "input[3][5]");
+  EXPECT_EQ(token.message, "input[3][5] is -1");
   EXPECT_EQ(param_of(renamed("stop[2]", "x")), "stop[2]");
 }
 

@@ -38,6 +38,7 @@ class RoutesTest : public testing::Test {
     demo->aliases = {"gpt-4o-mini"};
     demo->served_context = 4096;
     demo->can_chat = true;
+    demo->can_embed = true;
     auto broken = sim::make_model("broken");
     broken->problem = "It is cut off.";
     catalog_ =
@@ -105,6 +106,37 @@ TEST_F(RoutesTest, ACompletionIsAnsweredAtOnce) {
   ASSERT_TRUE(run(asked));
   EXPECT_EQ(asked.body().at("model"), "demo") << "an alias means its model";
   EXPECT_EQ(asked.body().at("choices").at(0).at("text"), "Hello, world.");
+}
+
+TEST_F(RoutesTest, EmbeddingsAreAnswered) {
+  const Asked asked = post("/v1/embeddings", R"({"model":"gpt-4o-mini","input":["a","b"]})");
+  ASSERT_TRUE(run(asked));
+  EXPECT_EQ(asked.status(), 200);
+  EXPECT_EQ(asked.body().at("model"), "demo");
+  EXPECT_EQ(asked.body().at("data").as_array().size(), 2U);
+  const Asked wrong = post("/v1/embeddings", R"({"model":"org/name","input":"a"})");
+  ASSERT_TRUE(run(wrong));
+  EXPECT_EQ(wrong.status(), 400);
+  EXPECT_EQ(wrong.body().at("error").at("param"), "model") << "it gives none";
+}
+
+TEST_F(RoutesTest, AnEmbeddingWhoseClientLeftIsCancelled) {
+  const Asked asked = post("/v1/embeddings", R"({"model":"demo","input":"a"})");
+  world_.clock.settle();
+  asked.handler->on_gone();
+  world_.clock.advance(1min);
+  EXPECT_FALSE(asked.reply->sent);
+  EXPECT_EQ(world_.events.count("request.cancelled"), 1U);
+}
+
+TEST_F(RoutesTest, AWholeAnswerIsBounded) {
+  sim::WorkerScript huge;
+  huge.tokens.assign(70, std::string(std::size_t{1} << 20U, 'x'));
+  script(huge);
+  const Asked asked = chat();
+  ASSERT_TRUE(run(asked));
+  EXPECT_EQ(asked.status(), 400);
+  EXPECT_EQ(asked.body().at("error").at("param"), "stream");
 }
 
 TEST_F(RoutesTest, AStreamEndsInDone) {
