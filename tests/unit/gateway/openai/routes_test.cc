@@ -41,9 +41,11 @@ class RoutesTest : public testing::Test {
     demo->can_embed = true;
     auto broken = sim::make_model("broken");
     broken->problem = "It is cut off.";
+    auto program = sim::make_model("program");
+    program->settings.kind = catalog::Kind::kCommand;
     catalog_ =
         std::make_shared<const catalog::Catalog>(std::vector<std::shared_ptr<const catalog::Model>>{
-            demo, broken, sim::make_model("org/name")});
+            demo, broken, program, sim::make_model("org/name")});
   }
 
   Asked start(const std::string& method, const std::string& pattern, HttpRequest request) {
@@ -276,6 +278,50 @@ TEST_F(RoutesTest, T42_AFullQueueIs429AndAPlaceInItIsShown) {
   EXPECT_EQ(refused.body().at("error").at("code"), "queue_full");
 }
 
+// What is wrong for a worker may be right for a program: it reads its requests itself.
+TEST_F(RoutesTest, L27_ARequestForAProgramIsPassedOnAsItCame) {
+  sim::WorkerScript program;
+  program.head = {200, "application/json", ""};
+  program.tokens = {R"({"model":"its-name",)", R"("choices":[]})"};
+  script(program);
+  const Asked asked =
+      post("/v1/chat/completions", R"({"model":"program","messages":[{"role":"user","content":)"
+                                   R"([{"type":"image_url"}]}],"n":7,"temperature":1e2})");
+  ASSERT_TRUE(run(asked));
+  EXPECT_EQ(asked.status(), 200);
+  EXPECT_EQ(asked.body().at("model"), "program");
+  const rpc::ForwardRequest& sent = world_.workers.newest("program")->forwarded();
+  EXPECT_EQ(sent.path, "/v1/chat/completions");
+  EXPECT_NE(sent.body.at(1).find(R"("n":7,"temperature":1e2})"), std::string::npos);
+}
+
+TEST_F(RoutesTest, L27_AProgramsStreamShowsItsLoadAndItsAnswer) {
+  sim::WorkerScript program;
+  program.load = 20s;
+  program.head = {200, "text/event-stream", ""};
+  program.tokens = {"data: {\"model\":\"its-name\"}\n\n", "data: [DO", "NE]\n\n"};
+  script(program);
+  const Asked asked = post("/v1/completions", R"({"model":"program","prompt":"Hi","stream":true})");
+  ASSERT_TRUE(run(asked));
+  EXPECT_TRUE(asked.reply->body.starts_with(": loading ")) << asked.reply->body;
+  EXPECT_TRUE(asked.reply->body.ends_with("data: {\"model\":\"program\"}\n\ndata: [DONE]\n\n"))
+      << asked.reply->body;
+  EXPECT_TRUE(asked.reply->ended);
+}
+
+TEST_F(RoutesTest, T31_AClientOfAProgramThatLeavesEndsItsWork) {
+  sim::WorkerScript program;
+  program.head = {200, "text/event-stream", ""};
+  program.tokens.assign(10'000, "data: {}\n\n");
+  script(program);
+  const Asked asked = post("/v1/completions", R"({"model":"program","prompt":"Hi","stream":true})");
+  ASSERT_TRUE(world_.clock.run_until([&] { return asked.reply->has("data: "); }, 1min));
+  asked.handler->on_gone();
+  world_.clock.settle();
+  EXPECT_EQ(world_.events.count("request.cancelled"), 1U);
+  EXPECT_EQ(world_.workers.newest("program")->generations(), 0U);
+}
+
 TEST_F(RoutesTest, WrongRequestsAreRefusedAndSayWhere) {
   const Asked json_error = post("/v1/chat/completions", "{\"model\":");
   EXPECT_EQ(json_error.status(), 400);
@@ -301,7 +347,7 @@ TEST_F(RoutesTest, T87_ModelsAreListedAndNoneIsWoken) {
   const json::value list = get("/v1/models").body();
   EXPECT_EQ(list.at("object"), "list");
   const json::array& data = list.at("data").as_array();
-  ASSERT_EQ(data.size(), 2U) << "broken ones are not listed";
+  ASSERT_EQ(data.size(), 3U) << "broken ones are not listed";
   EXPECT_EQ(data[0].at("id"), "demo");
   EXPECT_EQ(data[0].at("object"), "model");
   EXPECT_EQ(data[0].at("owned_by"), "berth");
