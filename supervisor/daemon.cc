@@ -77,6 +77,7 @@ constexpr auto kLeftoverWait = std::chrono::milliseconds(5000);
 constexpr auto kGrpcEnd = std::chrono::milliseconds(1000);
 constexpr Duration kStatusPeriod = std::chrono::seconds(5);
 constexpr mode_t kPrivate = 0700;
+constexpr mode_t kPassable = 0755;
 constexpr auto kExecWait =
     std::chrono::milliseconds(1000);  // the core strand stands still meanwhile
 
@@ -165,7 +166,9 @@ class Daemon {
     Result<process::StateLock> lock = process::StateLock::acquire(server.state_dir);
     if (!lock) return fail(lock.error());
     lock_.emplace(*std::move(lock));
-    if (Status made = process::ensure_private_directory(server.run_dir, kPrivate); !made)
+    // Clients of every user come through to the socket; a demo is its user's own.
+    const mode_t run_mode = options_.demo_dir.empty() ? kPassable : kPrivate;
+    if (Status made = process::ensure_private_directory(server.run_dir, run_mode); !made)
       return made;
     if (Status made = process::ensure_private_directory(worker_directory(server.run_dir), kPrivate);
         !made) {

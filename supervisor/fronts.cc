@@ -1,40 +1,69 @@
 #include "supervisor/fronts.h"
 
 #include <grp.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sys/types.h>
 
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "supervisor/admin/grpc/admin_service.h"
+#include "supervisor/gateway/grpc/inference_service.h"
+
 namespace berth {
 namespace {
 
-constexpr mode_t kAdminDirectory = 0750;  // members of berth-admin come through to the socket
-constexpr mode_t kAdminSocket = 0660;
 constexpr const char* kAdminGroup = "berth-admin";
+constexpr std::string_view kUnix = "unix:";
+// Whoever can reach a socket may connect: what he may do there, his user says.
+constexpr mode_t kOpenSocket = 0666;
+constexpr mode_t kOwnSocket = 0600;
 
-// Lets members of the group reach a file that is berth's own. Without such a group, or the right to
-// give files to it, only berth's own user and root do; that is no failure.
-void give_to_admins(const std::string& path, mode_t mode) {
+std::optional<gid_t> admin_group() {
   const group* admins = ::getgrnam(kAdminGroup);  // NOLINT(concurrency-mt-unsafe): core strand only
-  if (admins == nullptr) return;
-  if (::chown(path.c_str(), static_cast<uid_t>(-1), admins->gr_gid) != 0) return;
-  // Only now: before that the group was another one.
-  if (::chmod(path.c_str(), mode) != 0) return;
+  if (admins == nullptr) return std::nullopt;
+  return admins->gr_gid;
+}
+
+// Knows whoever comes by Unix socket, by his user; nobody else.
+class SocketAuthenticator : public gateway::Authenticator {
+ public:
+  [[nodiscard]] Result<core::Caller> authenticate(
+      const gateway::Peer& peer, const gateway::Presented& presented) const override {
+    if (!peer.uid || !presented.authorization.empty()) {
+      return fail(Reason::kUnauthenticated, "No key is known here.");
+    }
+    return core::Caller{.role = peer.admin ? core::Role::kAdmin : core::Role::kClient,
+                        .entitled = true,
+                        .tenant = "uid:" + std::to_string(*peer.uid)};
+  }
+};
+
+// Whether an event can tell of another health of the server or of a model.
+bool concerns_health(std::string_view event) {
+  return !event.starts_with("request.") && event != "load.progress";
 }
 
 }  // namespace
 
 std::vector<std::string> unix_sockets(const catalog::ServerConfig& server) {
-  constexpr std::string_view kPrefix = "unix:";
   std::vector<std::string> paths;
   for (const std::string& address : server.grpc) {
-    if (address.starts_with(kPrefix)) paths.push_back(address.substr(kPrefix.size()));
+    if (address.starts_with(kUnix)) paths.push_back(address.substr(kUnix.size()));
   }
   return paths;
+}
+
+std::vector<std::string> network_addresses(const catalog::ServerConfig& server) {
+  std::vector<std::string> addresses;
+  for (const std::string& address : server.grpc) {
+    if (!address.starts_with(kUnix)) addresses.push_back(address);
+  }
+  return addresses;
 }
 
 Status Fronts::open() {
@@ -42,25 +71,38 @@ Status Fronts::open() {
   return open_http();
 }
 
+gateway::GrpcServer::Services Fronts::grpc_services(const rpc::CallAccess& access) {
+  gateway::GrpcServer::Services services;
+  const residency::Services& use = parts_.state.services;
+  services.push_back(std::make_unique<gateway::InferenceService>(use, access));
+  services.push_back(std::make_unique<admin::AdminService>(parts_.state, access));
+  services.push_back(
+      std::make_unique<gateway::HealthService>(use, access, parts_.ready, health_changes_));
+  return services;
+}
+
 Status Fronts::open_grpc() {
   const catalog::ServerConfig& server = parts_.state.config->server;
-  inference_.emplace(parts_.state.services);
-  admin_.emplace(parts_.state);
+  authenticator_ = std::make_unique<SocketAuthenticator>();
   gateway::GrpcOptions options;
   options.sockets = unix_sockets(server);
+  options.socket_mode = parts_.demo ? kOwnSocket : kOpenSocket;
+  options.admin_group = admin_group();
+  options.addresses = network_addresses(server);
+  options.tls_cert = server.tls_cert;
+  options.tls_key = server.tls_key;
   options.max_message_bytes = server.max_body;
-  // Between prepare_socket_path() and this nobody else made the socket: the state is locked.
-  const mode_t before = ::umask(0077);
-  Result<std::unique_ptr<gateway::GrpcServer>> listening =
-      gateway::GrpcServer::listen(options, {&*inference_, &*admin_});
-  ::umask(before);
+  Result<std::unique_ptr<gateway::GrpcServer>> listening = gateway::GrpcServer::listen(
+      options, *authenticator_, {},
+      [this](const rpc::CallAccess& access) { return grpc_services(access); });
   if (!listening) return fail(listening.error());
   grpc_server_ = *std::move(listening);
-  give_to_admins(server.run_dir, kAdminDirectory);
-  for (const std::string& socket : options.sockets) {
-    give_to_admins(socket, kAdminSocket);
-    parts_.state.grpc.push_back("unix:" + socket);
-  }
+  parts_.state.grpc = grpc_server_->addresses();
+  health_events_ = parts_.state.events.subscribe(std::numeric_limits<std::uint64_t>::max(),
+                                                 /*watch=*/true, [this](const Event& event) {
+                                                   if (concerns_health(event.name))
+                                                     health_changes_.changed();
+                                                 });
   return {};
 }
 
@@ -87,6 +129,7 @@ void Fronts::end_calls(std::chrono::milliseconds wait) {
 }
 
 void Fronts::close() {
+  health_events_.reset();
   grpc_server_.reset();
   http_server_.reset();
 }

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "common/result.h"
-#include "supervisor/admin/grpc/admin_service.h"
+#include "supervisor/admin/event_hub.h"
 #include "supervisor/admin/server_state.h"
 #include "supervisor/gateway/grpc/grpc_server.h"
-#include "supervisor/gateway/grpc/inference_service.h"
+#include "supervisor/gateway/grpc/health_service.h"
 #include "supervisor/gateway/http/http_server.h"
 
 namespace berth {
@@ -38,13 +38,18 @@ class Fronts {
   Status open_http();
 
   const Parts parts_;
-  std::optional<gateway::InferenceService> inference_;
-  std::optional<admin::AdminService> admin_;
+  // What one gRPC server serves.
+  gateway::GrpcServer::Services grpc_services(const rpc::CallAccess& access);
+
+  std::unique_ptr<gateway::Authenticator> authenticator_;
+  gateway::HealthChanges health_changes_;
   std::unique_ptr<gateway::GrpcServer> grpc_server_;
+  std::unique_ptr<admin::EventHub::Subscription> health_events_;
   std::unique_ptr<gateway::HttpServer> http_server_;
 };
 
-// The sockets among the addresses that gRPC is served at.
+// The sockets among the addresses that gRPC is served at, and the others.
 std::vector<std::string> unix_sockets(const catalog::ServerConfig& server);
+std::vector<std::string> network_addresses(const catalog::ServerConfig& server);
 
 }  // namespace berth

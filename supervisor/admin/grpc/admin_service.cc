@@ -13,29 +13,61 @@
 #include "supervisor/admin/grpc/convert.h"
 #include "supervisor/admin/grpc/failure_calls.h"
 #include "supervisor/rpc/error_detail.h"
+#include "supervisor/rpc/event_writer.h"
 
 namespace berth::admin {
+
+Result<CallFrom> AdminService::from(const grpc::CallbackServerContext& context,
+                                    const std::string& admins_do) const {
+  Result<core::Caller> caller = access_.caller_of(context);
+  if (!caller) return fail(caller.error());
+  if (!admins_do.empty()) {
+    if (const Status may = rpc::admins_only(*caller, admins_do); !may) return fail(may.error());
+  }
+  return CallFrom{*std::move(caller), access_};
+}
+
+grpc::ServerUnaryReactor* AdminService::refuse(grpc::CallbackServerContext& context,
+                                               const Error& error) const {
+  grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
+  rpc::finish_badly(context, *reactor, rpc::detail_for(access_, {}, error, {}), error);
+  return reactor;
+}
+
+template <typename Message>
+grpc::ServerWriteReactor<Message>* AdminService::refuse_stream(grpc::CallbackServerContext& context,
+                                                               const Error& error) const {
+  const auto call = std::make_shared<rpc::EventWriter<Message>>(context);
+  call->begin(call);
+  call->fail(rpc::detail_for(access_, {}, error, {}), rpc::to_status(error));
+  return call.get();
+}
 
 grpc::ServerUnaryReactor* AdminService::GetServerInfo(grpc::CallbackServerContext* context,
                                                       const v1::GetServerInfoRequest* /*request*/,
                                                       v1::ServerInfo* response) {
+  const Result<CallFrom> caller = from(*context);
+  if (!caller) return refuse(*context, caller.error());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  state_.services.clock.post([this, reactor, response] {
+  state_.services.clock.post([this, reactor, response, admin = caller->caller.admin()] {
     response->set_version(std::string(kVersion));
     response->set_build_id(std::string(kBuildId));
     response->set_pid(getpid());
     response->set_started_unix_ms(state_.started.time_since_epoch().count());
     response->set_state(state_.state());
     response->set_http(state_.http);
-    for (const std::string& address : state_.grpc) response->add_grpc(address);
-    response->set_config_file(state_.config->file);
-    response->set_state_dir(state_.config->server.state_dir);
-    response->set_log_dir(state_.config->server.log_dir);
+    if (admin) {
+      for (const std::string& address : state_.grpc) response->add_grpc(address);
+      response->set_config_file(state_.config->file);
+      response->set_state_dir(state_.config->server.state_dir);
+      response->set_log_dir(state_.config->server.log_dir);
+      // These name files and settings.
+      for (std::string& problem : state_.degraded()) *response->add_degraded() = std::move(problem);
+    }
     response->set_models(static_cast<std::uint32_t>(state_.services.catalog()->models().size()));
     response->set_instances(
         static_cast<std::uint32_t>(state_.services.residency.instances().size()));
     response->set_loop_lag_us(whole_microseconds(state_.loop_lag()));
-    for (std::string& problem : state_.degraded()) *response->add_degraded() = std::move(problem);
     state_.run_blocking([this, reactor, response] {
       response->set_resident_bytes(state_.process_memory(getpid()));
       reactor->Finish(grpc::Status::OK);
@@ -47,10 +79,12 @@ grpc::ServerUnaryReactor* AdminService::GetServerInfo(grpc::CallbackServerContex
 grpc::ServerUnaryReactor* AdminService::ListInstances(grpc::CallbackServerContext* context,
                                                       const v1::ListInstancesRequest* /*request*/,
                                                       v1::ListInstancesResponse* response) {
+  const Result<CallFrom> caller = from(*context);
+  if (!caller) return refuse(*context, caller.error());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  state_.services.clock.post([this, reactor, response] {
+  state_.services.clock.post([this, reactor, response, audience = caller->audience()] {
     for (const residency::InstanceSnapshot& instance : state_.services.residency.instances()) {
-      *response->add_instances() = to_proto(instance);
+      *response->add_instances() = to_proto(instance, audience);
     }
     state_.run_blocking([this, reactor, response] {
       for (v1::Instance& instance : *response->mutable_instances()) {
@@ -64,34 +98,42 @@ grpc::ServerUnaryReactor* AdminService::ListInstances(grpc::CallbackServerContex
 
 grpc::ServerWriteReactor<v1::LoadEvent>* AdminService::LoadModel(
     grpc::CallbackServerContext* context, const v1::LoadModelRequest* request) {
-  return start_load(*context, state_, *request);
+  Result<CallFrom> caller = from(*context, "load a model by hand");
+  if (!caller) return refuse_stream<v1::LoadEvent>(*context, caller.error());
+  return start_load(*context, state_, *std::move(caller), *request);
 }
 
 grpc::ServerWriteReactor<v1::LoadEvent>* AdminService::RetryModel(
     grpc::CallbackServerContext* context, const v1::LoadModelRequest* request) {
-  return start_retry(*context, state_, *request);
+  Result<CallFrom> caller = from(*context, "lift a failure by hand");
+  if (!caller) return refuse_stream<v1::LoadEvent>(*context, caller.error());
+  return start_retry(*context, state_, *std::move(caller), *request);
 }
 
 grpc::ServerUnaryReactor* AdminService::ListFailures(grpc::CallbackServerContext* context,
                                                      const v1::ListFailuresRequest* request,
                                                      v1::ListFailuresResponse* response) {
-  return start_list_failures(*context, state_, *request, *response);
+  Result<CallFrom> caller = from(*context);
+  if (!caller) return refuse(*context, caller.error());
+  return start_list_failures(*context, state_, *std::move(caller), *request, *response);
 }
 
 grpc::ServerUnaryReactor* AdminService::ExplainModel(grpc::CallbackServerContext* context,
                                                      const v1::ExplainModelRequest* request,
                                                      v1::ModelReport* response) {
-  return start_explain(*context, state_, *request, *response);
+  Result<CallFrom> caller = from(*context);
+  if (!caller) return refuse(*context, caller.error());
+  return start_explain(*context, state_, *std::move(caller), *request, *response);
 }
 
 grpc::ServerUnaryReactor* AdminService::UnloadModel(grpc::CallbackServerContext* context,
                                                     const v1::UnloadModelRequest* request,
                                                     v1::UnloadModelResponse* response) {
+  const Result<CallFrom> caller = from(*context, "unload a model by hand");
+  if (!caller) return refuse(*context, caller.error());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto end_badly = [context, reactor](const Error& error) {
-    context->AddTrailingMetadata(rpc::kErrorTrailer,
-                                 rpc::to_trailer(rpc::to_proto(error, {}, rpc::Audience::kAdmin)));
-    reactor->Finish(rpc::to_status(error));
+  const auto end_badly = [context, reactor, from = *caller](const Error& error) {
+    rpc::finish_badly(*context, *reactor, from.detail(error), error);
   };
   state_.services.clock.post(
       [this, reactor, response, end_badly, name = request->model(), force = request->force()] {
@@ -112,17 +154,23 @@ grpc::ServerUnaryReactor* AdminService::UnloadModel(grpc::CallbackServerContext*
 
 grpc::ServerWriteReactor<v1::LogChunk>* AdminService::ReadLog(grpc::CallbackServerContext* context,
                                                               const v1::ReadLogRequest* request) {
-  return start_read_log(*context, state_, *request);
+  Result<CallFrom> caller = from(*context, "read logs");
+  if (!caller) return refuse_stream<v1::LogChunk>(*context, caller.error());
+  return start_read_log(*context, state_, *std::move(caller), *request);
 }
 
 grpc::ServerWriteReactor<v1::Event>* AdminService::WatchEvents(
     grpc::CallbackServerContext* context, const v1::WatchEventsRequest* request) {
+  Result<CallFrom> caller = from(*context, "watch events, which tell of everybody's requests");
+  if (!caller) return refuse_stream<v1::Event>(*context, caller.error());
   return start_watch_events(*context, state_, *request);
 }
 
 grpc::ServerUnaryReactor* AdminService::GetConfig(grpc::CallbackServerContext* context,
                                                   const v1::GetConfigRequest* /*request*/,
                                                   v1::EffectiveConfig* response) {
+  const Result<CallFrom> caller = from(*context, "read the configuration");
+  if (!caller) return refuse(*context, caller.error());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   state_.services.clock.post([this, reactor, response] {
     for (const catalog::Setting& setting : state_.config->settings) {

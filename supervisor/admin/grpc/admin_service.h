@@ -2,16 +2,25 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include <string>
+#include <utility>
+
 #include "berth/v1/admin.grpc.pb.h"
+#include "common/result.h"
+#include "supervisor/admin/grpc/calls.h"
 #include "supervisor/admin/server_state.h"
+#include "supervisor/rpc/call_access.h"
 
 namespace berth::admin {
 
 // berth.v1.Admin. Its methods run on gRPC's threads and only post to the core strand or the pool.
 // Must outlive the server that it is registered with; `state` must outlive every call.
+// Whatever changes something, and whatever tells of paths, settings, log text or the requests of
+// others, is for admins; the rest is cut to what a client may see.
 class AdminService : public v1::Admin::CallbackService {
  public:
-  explicit AdminService(ServerState& state) : state_(state) {}
+  AdminService(ServerState& state, rpc::CallAccess access)
+      : state_(state), access_(std::move(access)) {}
 
   grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
                                           const v1::GetServerInfoRequest* request,
@@ -41,7 +50,18 @@ class AdminService : public v1::Admin::CallbackService {
                                       v1::EffectiveConfig* response) override;
 
  private:
+  // Who makes the call, or how it is refused: unknown callers, and, where `admins_do` is not empty,
+  // everybody but admins.
+  Result<CallFrom> from(const grpc::CallbackServerContext& context,
+                        const std::string& admins_do = {}) const;
+  // The reactor of a call with one answer that is refused.
+  grpc::ServerUnaryReactor* refuse(grpc::CallbackServerContext& context, const Error& error) const;
+  template <typename Message>
+  grpc::ServerWriteReactor<Message>* refuse_stream(grpc::CallbackServerContext& context,
+                                                   const Error& error) const;
+
   ServerState& state_;
+  const rpc::CallAccess access_;
 };
 
 }  // namespace berth::admin

@@ -36,7 +36,7 @@ v1::Event convert(const AnyEvent& event) {
 
 }  // namespace
 
-v1::Instance to_proto(const residency::InstanceSnapshot& instance) {
+v1::Instance to_proto(const residency::InstanceSnapshot& instance, rpc::Audience audience) {
   v1::Instance to;
   to.set_id(instance.id);
   to.set_model(instance.model);
@@ -56,6 +56,7 @@ v1::Instance to_proto(const residency::InstanceSnapshot& instance) {
   to.set_working_bytes(instance.working_bytes);
   if (instance.ttl) to.set_ttl_ms(static_cast<std::uint64_t>(instance.ttl->count()));
   to.set_requests_served(instance.requests_served);
+  if (audience != rpc::Audience::kAdmin) return to;
   to.set_socket(instance.socket);
   for (const std::string& word : instance.command) to.add_command(word);
   return to;

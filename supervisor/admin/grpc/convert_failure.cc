@@ -126,10 +126,6 @@ void put_lift(const core::Lift& from, v1::Lift& to) {
 
 }  // namespace
 
-rpc::Audience audience_of(std::string_view peer) {
-  return peer.starts_with("unix:") ? rpc::Audience::kAdmin : rpc::Audience::kClient;
-}
-
 v1::FailureRecord to_proto(const core::FailureRecord& record, rpc::Audience audience) {
   v1::FailureRecord to;
   to.set_id(record.id.to_string());

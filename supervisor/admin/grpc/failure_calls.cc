@@ -28,17 +28,16 @@ struct Call {
   grpc::CallbackServerContext& context;
   grpc::ServerUnaryReactor& reactor;
   ServerState& state;
-  rpc::Audience audience;
+  CallFrom from;
 
+  [[nodiscard]] rpc::Audience audience() const { return from.audience(); }
   void end_badly(const Error& error) const {
-    context.AddTrailingMetadata(rpc::kErrorTrailer,
-                                rpc::to_trailer(rpc::to_proto(error, {}, audience)));
-    reactor.Finish(rpc::to_status(error));
+    rpc::finish_badly(context, reactor, from.detail(error), error);
   }
 };
 
-Call call_of(grpc::CallbackServerContext& context, ServerState& state) {
-  return {context, *context.DefaultReactor(), state, audience_of(context.peer())};
+Call call_of(grpc::CallbackServerContext& context, ServerState& state, CallFrom from) {
+  return {context, *context.DefaultReactor(), state, std::move(from)};
 }
 
 void list(const Call& call, const Records& records, std::size_t limit,
@@ -49,7 +48,7 @@ void list(const Call& call, const Records& records, std::size_t limit,
       response.set_more(true);
       break;
     }
-    v1::FailureRecord message = to_proto(record, call.audience);
+    v1::FailureRecord message = to_proto(record, call.audience());
     bytes += message.ByteSizeLong();
     if (bytes > kMostBytes) {
       response.set_more(true);
@@ -71,10 +70,7 @@ void put_instance(const Call& call, const std::string& model, v1::ModelReport& r
   for (const residency::InstanceSnapshot& instance : call.state.services.residency.instances()) {
     if (instance.model != model || instance.state == "gone") continue;
     v1::Instance& to = *report.mutable_instance();
-    to = to_proto(instance);
-    if (call.audience == rpc::Audience::kAdmin) continue;
-    to.clear_socket();
-    to.clear_command();
+    to = to_proto(instance, call.audience());
   }
 }
 
@@ -82,9 +78,9 @@ void put_failures(const Call& call, const Records& standing, const Records& kept
                   v1::ModelReport& report) {
   for (const core::FailureRecord& record : standing_first(standing, kept)) {
     if (!record.lifted) {
-      *report.mutable_standing() = to_proto(record, call.audience);
+      *report.mutable_standing() = to_proto(record, call.audience());
     } else if (static_cast<std::size_t>(report.lifted_size()) < kPastFailures) {
-      *report.add_lifted() = to_proto(record, call.audience);
+      *report.add_lifted() = to_proto(record, call.audience());
     }
   }
 }
@@ -101,7 +97,7 @@ void explain(const Call& call, const std::string& model, const Result<std::strin
   put_present(call.state, model, report);
   put_instance(call, model, report);
   put_failures(call, standing, kept ? *kept : Records(), report);
-  if (call.audience == rpc::Audience::kAdmin) {
+  if (call.audience() == rpc::Audience::kAdmin) {
     report.set_log_file(process::log_path(call.state.config->server.log_dir, model));
   }
   if (report.has_standing() && report.state() == "absent") report.set_state("failed");
@@ -121,10 +117,10 @@ void explain(const Call& call, const std::string& model, const Result<std::strin
 }  // namespace
 
 grpc::ServerUnaryReactor* start_list_failures(grpc::CallbackServerContext& context,
-                                              ServerState& state,
+                                              ServerState& state, CallFrom from,
                                               const v1::ListFailuresRequest& request,
                                               v1::ListFailuresResponse& response) {
-  const Call call = call_of(context, state);
+  const Call call = call_of(context, state, std::move(from));
   const std::size_t limit = failure_limit(request.limit());
   state.services.clock.post([call, limit, history = request.history(), name = request.model(),
                              &response] {
@@ -148,9 +144,9 @@ grpc::ServerUnaryReactor* start_list_failures(grpc::CallbackServerContext& conte
 }
 
 grpc::ServerUnaryReactor* start_explain(grpc::CallbackServerContext& context, ServerState& state,
-                                        const v1::ExplainModelRequest& request,
+                                        CallFrom from, const v1::ExplainModelRequest& request,
                                         v1::ModelReport& response) {
-  const Call call = call_of(context, state);
+  const Call call = call_of(context, state, std::move(from));
   state.services.clock.post([call, name = request.model(), &response] {
     const Result<std::string> known = call.state.name_of(name);
     const std::string model = known ? *known : name;

@@ -21,14 +21,14 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
  public:
   enum class Kind : std::uint8_t { kLoad, kRetry };
 
-  LoadCall(grpc::CallbackServerContext& context, ServerState& state, v1::LoadModelRequest request,
-           SteadyTime deadline, Kind kind)
+  LoadCall(grpc::CallbackServerContext& context, ServerState& state, CallFrom from,
+           v1::LoadModelRequest request, SteadyTime deadline, Kind kind)
       : EventWriter(context),
         state_(state),
         request_(std::move(request)),
         deadline_(deadline),
         kind_(kind),
-        audience_(audience_of(context.peer())) {}
+        from_(std::move(from)) {}
 
   void run(std::shared_ptr<LoadCall> self) {
     state_.services.clock.post([self = std::move(self)] { self->start(self); });
@@ -65,10 +65,6 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
 
  private:
   void start(const std::shared_ptr<LoadCall>& self) {
-    // Either lifts by hand what stands against the model.
-    if (audience_ != rpc::Audience::kAdmin) {
-      return end_badly({Reason::kPermissionDenied, "Only an admin may load a model by hand."});
-    }
     const auto model = state_.services.catalog()->find(request_.model());
     if (!model) return end_badly(model.error());
     model_ = (*model)->name;
@@ -86,7 +82,7 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
     const auto lifted = state_.services.residency.retry(model_, "berth retry");
     if (!lifted) return;
     v1::LoadEvent event;
-    *event.mutable_lifted() = to_proto(*lifted, audience_);
+    *event.mutable_lifted() = to_proto(*lifted, from_.audience());
     push(std::move(event));
   }
 
@@ -104,7 +100,7 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
   }
 
   void end_badly(const Error& error) {
-    const v1::ErrorDetail detail = rpc::to_proto(error, {}, audience_);
+    const v1::ErrorDetail detail = from_.detail(error);
     v1::LoadEvent event;
     *event.mutable_error() = detail;
     fail_with(std::move(event), detail, rpc::to_status(error));
@@ -114,7 +110,7 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
   std::optional<v1::Instance> snapshot() {
     for (const auto& instance : state_.services.residency.instances()) {
       if (instance.model == model_ && instance.state != "gone" && instance.state != "stuck") {
-        return to_proto(instance);
+        return to_proto(instance, from_.audience());
       }
     }
     return std::nullopt;
@@ -137,7 +133,7 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
   const v1::LoadModelRequest request_;
   const SteadyTime deadline_;
   const Kind kind_;
-  const rpc::Audience audience_;
+  const CallFrom from_;
   std::string model_;
   std::unique_ptr<residency::Claim> claim_;
   bool gone_ = false;
@@ -145,11 +141,12 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public residency::Claim
 };
 
 grpc::ServerWriteReactor<v1::LoadEvent>* start(grpc::CallbackServerContext& context,
-                                               ServerState& state,
+                                               ServerState& state, CallFrom from,
                                                const v1::LoadModelRequest& request,
                                                LoadCall::Kind kind) {
-  const auto call = std::make_shared<LoadCall>(
-      context, state, request, rpc::deadline_of(context, 0, state.services.clock), kind);
+  const auto call =
+      std::make_shared<LoadCall>(context, state, std::move(from), request,
+                                 rpc::deadline_of(context, 0, state.services.clock), kind);
   call->begin(call);
   call->run(call);
   return call.get();
@@ -158,15 +155,15 @@ grpc::ServerWriteReactor<v1::LoadEvent>* start(grpc::CallbackServerContext& cont
 }  // namespace
 
 grpc::ServerWriteReactor<v1::LoadEvent>* start_load(grpc::CallbackServerContext& context,
-                                                    ServerState& state,
+                                                    ServerState& state, CallFrom from,
                                                     const v1::LoadModelRequest& request) {
-  return start(context, state, request, LoadCall::Kind::kLoad);
+  return start(context, state, std::move(from), request, LoadCall::Kind::kLoad);
 }
 
 grpc::ServerWriteReactor<v1::LoadEvent>* start_retry(grpc::CallbackServerContext& context,
-                                                     ServerState& state,
+                                                     ServerState& state, CallFrom from,
                                                      const v1::LoadModelRequest& request) {
-  return start(context, state, request, LoadCall::Kind::kRetry);
+  return start(context, state, std::move(from), request, LoadCall::Kind::kRetry);
 }
 
 }  // namespace berth::admin

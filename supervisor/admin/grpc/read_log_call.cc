@@ -21,8 +21,9 @@ constexpr auto kPollWithoutInotify = std::chrono::milliseconds(500);
 // read. Exactly one of the two goes on at a time, so the follower needs no lock.
 class ReadLogCall : public rpc::EventWriter<v1::LogChunk> {
  public:
-  ReadLogCall(grpc::CallbackServerContext& context, ServerState& state, v1::ReadLogRequest request)
-      : EventWriter(context), state_(state), request_(std::move(request)) {}
+  ReadLogCall(grpc::CallbackServerContext& context, ServerState& state, CallFrom from,
+              v1::ReadLogRequest request)
+      : EventWriter(context), state_(state), from_(std::move(from)), request_(std::move(request)) {}
 
   void run() {
     state_.services.clock.post([self = self()] {
@@ -86,11 +87,10 @@ class ReadLogCall : public rpc::EventWriter<v1::LogChunk> {
     state_.services.clock.post([self = self()] { self->waiting_.reset(); });
   }
 
-  void end_badly(const Error& error) {
-    fail(rpc::to_proto(error, {}, rpc::Audience::kAdmin), rpc::to_status(error));
-  }
+  void end_badly(const Error& error) { fail(from_.detail(error), rpc::to_status(error)); }
 
   ServerState& state_;
+  const CallFrom from_;
   const v1::ReadLogRequest request_;
   std::string path_;
   std::optional<process::LogFollower> follower_;
@@ -101,9 +101,9 @@ class ReadLogCall : public rpc::EventWriter<v1::LogChunk> {
 }  // namespace
 
 grpc::ServerWriteReactor<v1::LogChunk>* start_read_log(grpc::CallbackServerContext& context,
-                                                       ServerState& state,
+                                                       ServerState& state, CallFrom from,
                                                        const v1::ReadLogRequest& request) {
-  const auto call = std::make_shared<ReadLogCall>(context, state, request);
+  const auto call = std::make_shared<ReadLogCall>(context, state, std::move(from), request);
   call->begin(call);
   call->run();
   return call.get();

@@ -43,6 +43,23 @@ Result<core::OutputFormat> from_proto(const v1::OutputFormat& from) {
   return core::OutputFormat{};
 }
 
+core::ChatInput from_proto(const v1::ChatInput& from) {
+  core::ChatInput chat{from.messages_json(), from.tools_json()};
+  if (from.has_add_generation_prompt()) chat.add_generation_prompt = from.add_generation_prompt();
+  chat.tool_choice_json = from.tool_choice_json();
+  chat.template_variables_json = from.template_variables_json();
+  chat.raw_answer = from.raw_answer();
+  return chat;
+}
+
+Status validate_names(const std::string& request_id, const std::string& user) {
+  if (!request_id.empty()) {
+    if (Status ok = validate_request_id(request_id); !ok) return ok;
+  }
+  if (user.size() <= kMaxUserBytes) return {};
+  return invalid_argument("user", "user has more than 256 bytes.");
+}
+
 void put_logprob(core::TokenLogprob& from, v1::TokenLogprob& to) {
   to.set_id(from.id);
   to.set_logprob(from.logprob);
@@ -57,17 +74,9 @@ Result<core::GenerateRequest> from_proto(const v1::GenerateRequest& request) {
   to.request_id = request.request_id();
   to.user = request.user();
   switch (request.input_case()) {
-    case v1::GenerateRequest::kChat: {
-      core::ChatInput chat{request.chat().messages_json(), request.chat().tools_json()};
-      if (request.chat().has_add_generation_prompt()) {
-        chat.add_generation_prompt = request.chat().add_generation_prompt();
-      }
-      chat.tool_choice_json = request.chat().tool_choice_json();
-      chat.template_variables_json = request.chat().template_variables_json();
-      chat.raw_answer = request.chat().raw_answer();
-      to.input = std::move(chat);
+    case v1::GenerateRequest::kChat:
+      to.input = from_proto(request.chat());
       break;
-    }
     case v1::GenerateRequest::kPrompt:
       to.input = core::PromptInput{request.prompt()};
       break;
@@ -85,14 +94,98 @@ Result<core::GenerateRequest> from_proto(const v1::GenerateRequest& request) {
   if (request.has_top_logprobs()) to.top_logprobs = request.top_logprobs();
   if (request.has_max_tokens()) to.max_tokens = request.max_tokens();
   to.stop.assign(request.stop().begin(), request.stop().end());
-  if (!to.request_id.empty()) {
-    if (Status ok = validate_request_id(to.request_id); !ok) return fail(ok.error());
-  }
-  if (request.user().size() > kMaxUserBytes) {
-    return invalid_argument("user", "user has more than 256 bytes.");
+  if (Status ok = validate_names(request.request_id(), request.user()); !ok) {
+    return fail(ok.error());
   }
   if (Status ok = validate(to); !ok) return fail(ok.error());
   return to;
+}
+
+Result<core::EmbedRequest> from_proto(const v1::EmbedRequest& request) {
+  core::EmbedRequest to;
+  to.model = request.model();
+  to.request_id = request.request_id();
+  to.user = request.user();
+  to.normalize = !request.has_normalize() || request.normalize();
+  if (request.has_dimensions()) to.dimensions = request.dimensions();
+  for (int i = 0; i < request.inputs_size(); ++i) {
+    const v1::EmbedInput& input = request.inputs(i);
+    switch (input.input_case()) {
+      case v1::EmbedInput::kText:
+        to.inputs.emplace_back(core::PromptInput{input.text()});
+        break;
+      case v1::EmbedInput::kTokens:
+        to.inputs.emplace_back(
+            core::TokenInput{{input.tokens().ids().begin(), input.tokens().ids().end()}});
+        break;
+      case v1::EmbedInput::INPUT_NOT_SET: {
+        const std::string field = "inputs[" + std::to_string(i) + "]";
+        return invalid_argument(field, field + " has neither text nor tokens.");
+      }
+    }
+  }
+  if (Status ok = validate_names(request.request_id(), request.user()); !ok) {
+    return fail(ok.error());
+  }
+  if (Status ok = validate(to); !ok) return fail(ok.error());
+  return to;
+}
+
+Result<core::TokenizeRequest> from_proto(const v1::TokenizeRequest& request) {
+  core::TokenizeRequest to;
+  to.model = request.model();
+  switch (request.input_case()) {
+    case v1::TokenizeRequest::kText:
+      to.input =
+          core::TextInput{request.text(), !request.has_parse_special() || request.parse_special(),
+                          !request.has_add_special() || request.add_special()};
+      break;
+    case v1::TokenizeRequest::kChat:
+      to.input = from_proto(request.chat());
+      break;
+    case v1::TokenizeRequest::INPUT_NOT_SET:
+      return invalid_argument("input", "The request has no input: give one of text or chat.");
+  }
+  if (Status ok = validate(to); !ok) return fail(ok.error());
+  return to;
+}
+
+Result<core::DetokenizeRequest> from_proto(const v1::DetokenizeRequest& request) {
+  core::DetokenizeRequest to;
+  to.model = request.model();
+  to.ids.assign(request.ids().begin(), request.ids().end());
+  to.show_control = request.show_control();
+  if (Status ok = validate(to); !ok) return fail(ok.error());
+  return to;
+}
+
+void put_answer(core::Embeddings answer, const std::string& model, const std::string& request_id,
+                v1::EmbedResponse& response) {
+  for (const core::Embedding& embedding : answer.embeddings) {
+    v1::Embedding& to = *response.add_embeddings();
+    to.mutable_values()->Add(embedding.values.begin(), embedding.values.end());
+    to.set_tokens(embedding.tokens);
+  }
+  response.set_prompt_tokens(answer.prompt_tokens);
+  response.set_request_id(request_id);
+  response.set_model(model);
+}
+
+void put_answer(core::Tokens answer, const std::string& /*model*/,
+                const std::string& /*request_id*/, v1::TokenizeResponse& response) {
+  response.mutable_ids()->Add(answer.ids.begin(), answer.ids.end());
+  for (std::string& text : answer.texts) response.add_texts(std::move(text));
+}
+
+void put_answer(core::TokenCount answer, const std::string& /*model*/,
+                const std::string& /*request_id*/, v1::CountTokensResponse& response) {
+  response.set_tokens(answer.tokens);
+  response.set_window(answer.window);
+}
+
+void put_answer(core::DetokenizedText answer, const std::string& /*model*/,
+                const std::string& /*request_id*/, v1::DetokenizeResponse& response) {
+  response.set_text(std::move(answer.text));
 }
 
 v1::GenerateEvent to_event(const residency::ClaimProgress& progress) {
@@ -167,7 +260,7 @@ v1::Model to_proto(const catalog::Model& model, const std::string& state, bool w
   to.set_declared_context(model.declared_context);
   to.set_context(model.served_context);
   to.set_can_chat(model.can_chat);
-  to.set_can_embed(model.can_embed);
+  to.set_can_embed(model.can_embed || model.settings.embeddings);
   to.set_state(state);
   to.set_problem(model.problem);
   if (with_path) to.set_path(model.path);

@@ -1,53 +1,240 @@
 #include "supervisor/gateway/grpc/grpc_server.h"
 
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <iterator>
 #include <limits>
+#include <mutex>
+#include <optional>
 #include <utility>
+
+#include "supervisor/gateway/grpc/call_peer.h"
+#include "supervisor/gateway/grpc/peer_servers.h"
+#include "supervisor/gateway/grpc/unix_acceptor.h"
 
 namespace berth::gateway {
 namespace {
 
+using Builder = grpc::ServerBuilder;
+using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
+
+// A peer that vanished without a word (a cut cable) is noticed after these two together.
+constexpr int kKeepaliveMs = 30'000;
+constexpr int kKeepaliveTimeoutMs = 20'000;
+// What clients may ping at most; gRPC's own clients never go below 10 s.
+constexpr int kLeastPingIntervalMs = 9'000;
+// Of one connection. gRPC's clients let the others wait.
+constexpr int kMostStreams = 1024;
+// Messages that all connections together may hold, in the largest one's size.
+constexpr std::uint64_t kMessagesAtOnce = 16;
+constexpr std::uint64_t kLeastQuota = 256ULL << 20U;
+
+// What all servers of the front share.
+struct Common {
+  std::uint64_t max_message_bytes = 0;
+  grpc::ResourceQuota quota{"berth"};
+  const Authenticator& authenticator;
+  const std::function<Error(Error, const core::Caller&)> cut;
+  const GrpcServer::MakeServices make_services;
+};
+
+void configure(Builder& builder, const Common& common) {
+  const auto most = static_cast<int>(
+      std::min<std::uint64_t>(common.max_message_bytes, std::numeric_limits<int>::max()));
+  builder.SetMaxReceiveMessageSize(most);
+  builder.SetResourceQuota(common.quota);
+  // Two daemons must never share an address without knowing.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreams);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             kLeastPingIntervalMs);
+}
+
+// The calls of one peer by Unix socket.
+class RealPeerServer : public PeerServer {
+ public:
+  static std::unique_ptr<PeerServer> make(Common& common, const Peer& peer) {
+    std::unique_ptr<RealPeerServer> made(new RealPeerServer);
+    std::atomic<Time>& used = made->used_;
+    made->services_ = common.make_services(
+        {.caller_of =
+             [&common, peer, &used](const grpc::CallbackServerContext& context) {
+               used = std::chrono::steady_clock::now();
+               return common.authenticator.authenticate(peer, presented(context));
+             },
+         .cut = common.cut});
+    Builder builder;
+    configure(builder, common);
+    made->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+        Builder::experimental_type::ExternalConnectionType::FROM_FD,
+        grpc::InsecureServerCredentials());
+    for (const auto& service : made->services_) builder.RegisterService(service.get());
+    made->server_ = builder.BuildAndStart();
+    if (!made->server_) return nullptr;
+    return made;
+  }
+  ~RealPeerServer() override { shutdown(std::chrono::system_clock::now()); }
+  RealPeerServer(const RealPeerServer&) = delete;
+  RealPeerServer& operator=(const RealPeerServer&) = delete;
+
+  void take(UniqueFd connection) override {
+    used_ = std::chrono::steady_clock::now();
+    Acceptor::NewConnectionParameters parameters;
+    parameters.fd = connection.release();
+    acceptor_->HandleNewConnection(&parameters);
+  }
+  [[nodiscard]] Time last_used() const override { return used_; }
+  void shutdown(std::chrono::system_clock::time_point until) override {
+    if (server_) server_->Shutdown(until);
+  }
+
+ private:
+  RealPeerServer() = default;
+
+  std::atomic<Time> used_{Time{}};
+  GrpcServer::Services services_;
+  std::unique_ptr<Acceptor> acceptor_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+Result<std::string> read_pem(const std::string& path, const std::string& setting) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file && !text.empty()) return text;
+  return fail(Reason::kInvalidArgument,
+              "server." + setting + ": " + path + " cannot be read, or is empty.");
+}
+
+Result<std::shared_ptr<grpc::ServerCredentials>> credentials(const GrpcOptions& options) {
+  if (options.tls_cert.empty()) return grpc::InsecureServerCredentials();
+  const Result<std::string> certificate = read_pem(options.tls_cert, "tls_cert");
+  if (!certificate) return fail(certificate.error());
+  const Result<std::string> key = read_pem(options.tls_key, "tls_key");
+  if (!key) return fail(key.error());
+  grpc::SslServerCredentialsOptions ssl;
+  ssl.pem_key_cert_pairs.push_back({*key, *certificate});
+  return grpc::SslServerCredentials(ssl);
+}
+
 class RealServer : public GrpcServer {
  public:
-  explicit RealServer(std::unique_ptr<grpc::Server> server) : server_(std::move(server)) {}
+  RealServer(const GrpcOptions& options, const Authenticator& authenticator,
+             std::function<Error(Error, const core::Caller&)> cut, MakeServices make_services)
+      : options_(options),
+        common_{.max_message_bytes = options.max_message_bytes,
+                .authenticator = authenticator,
+                .cut = std::move(cut),
+                .make_services = std::move(make_services)} {
+    common_.quota.Resize(std::max(options.max_message_bytes * kMessagesAtOnce, kLeastQuota));
+  }
   ~RealServer() override { shutdown(std::chrono::milliseconds(0)); }
   RealServer(const RealServer&) = delete;
   RealServer& operator=(const RealServer&) = delete;
 
+  Status open() {
+    for (const std::string& socket : options_.sockets) addresses_.push_back("unix:" + socket);
+    if (Status opened = open_network(); !opened) return opened;
+    Result<std::unique_ptr<UnixAcceptor>> acceptor =
+        UnixAcceptor::listen({.paths = options_.sockets,
+                              .mode = options_.socket_mode,
+                              .on_connection = [this](UniqueFd connection, const SocketPeer& peer) {
+                                peers_.take(std::move(connection), peer_from(peer));
+                              }});
+    if (!acceptor) return fail(acceptor.error());
+    acceptor_ = *std::move(acceptor);
+    return {};
+  }
+
+  [[nodiscard]] const std::vector<std::string>& addresses() const override { return addresses_; }
+
   void shutdown(std::chrono::milliseconds wait) override {
-    server_->Shutdown(std::chrono::system_clock::now() + wait);
+    const auto until = std::chrono::system_clock::now() + wait;
+    acceptor_.reset();
+    // What was handed over meanwhile is closed.
+    peers_.shutdown(until);
+    if (network_) network_->Shutdown(until);
   }
 
  private:
-  std::unique_ptr<grpc::Server> server_;
+  Status open_network() {
+    if (options_.addresses.empty()) return {};
+    auto with = credentials(options_);
+    if (!with) return fail(with.error());
+    network_services_ =
+        common_.make_services({.caller_of =
+                                   [this](const grpc::CallbackServerContext& context) {
+                                     return common_.authenticator.authenticate(
+                                         network_peer(context.peer()), presented(context));
+                                   },
+                               .cut = common_.cut});
+    Builder builder;
+    configure(builder, common_);
+    std::vector<int> ports(options_.addresses.size(), 0);
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      builder.AddListeningPort(options_.addresses[i], *with, &ports[i]);
+    }
+    for (const auto& service : network_services_) builder.RegisterService(service.get());
+    network_ = builder.BuildAndStart();
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      const std::string& address = options_.addresses[i];
+      if (!network_ || ports[i] == 0) {
+        return fail(
+            Reason::kConflict,
+            "gRPC cannot listen on " + address +
+                (options_.tls_cert.empty()
+                     ? ". Check that nothing else does, and that the address is this "
+                       "machine's."
+                     : ". Check that nothing else does, that the address is this machine's, "
+                       "and that server.tls_cert and server.tls_key belong together."));
+      }
+      addresses_.push_back(address.substr(0, address.rfind(':') + 1) + std::to_string(ports[i]));
+    }
+    return {};
+  }
+
+  [[nodiscard]] Peer peer_from(const SocketPeer& peer) const {
+    const bool in_group =
+        options_.admin_group &&
+        std::ranges::find(peer.groups, *options_.admin_group) != peer.groups.end();
+    return {.uid = peer.uid, .admin = peer.uid == 0 || peer.uid == ::geteuid() || in_group};
+  }
+
+  const GrpcOptions options_;
+  Common common_;
+  std::vector<std::string> addresses_;
+  Services network_services_;
+  std::unique_ptr<grpc::Server> network_;
+  PeerServers peers_{kMostPeers,
+                     [this](const Peer& peer) { return RealPeerServer::make(common_, peer); }};
+  std::unique_ptr<UnixAcceptor> acceptor_;  // its thread uses the others
 };
+
+// Once in a program, before its first server.
+void serve_reflection() {
+  static std::once_flag once;
+  std::call_once(once, [] { grpc::reflection::InitProtoReflectionServerBuilderPlugin(); });
+}
 
 }  // namespace
 
 Result<std::unique_ptr<GrpcServer>> GrpcServer::listen(
-    const GrpcOptions& options, const std::vector<grpc::Service*>& services) {
-  grpc::ServerBuilder builder;
-  const auto most = static_cast<int>(
-      std::min<std::uint64_t>(options.max_message_bytes, std::numeric_limits<int>::max()));
-  builder.SetMaxReceiveMessageSize(most);
-  // Two daemons must never share an address without knowing.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  std::vector<int> bound(options.sockets.size(), 0);
-  for (std::size_t i = 0; i < options.sockets.size(); ++i) {
-    builder.AddListeningPort("unix:" + options.sockets[i], grpc::InsecureServerCredentials(),
-                             &bound[i]);
-  }
-  for (grpc::Service* service : services) builder.RegisterService(service);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  for (std::size_t i = 0; i < options.sockets.size(); ++i) {
-    if (!server || bound[i] == 0) {
-      return fail(Reason::kInternal, "gRPC cannot listen on " + options.sockets[i] +
-                                         ". Check that its directory can be written.");
-    }
-  }
-  return std::make_unique<RealServer>(std::move(server));
+    const GrpcOptions& options, const Authenticator& authenticator,
+    std::function<Error(Error, const core::Caller&)> cut, MakeServices make_services) {
+  serve_reflection();
+  auto server = std::make_unique<RealServer>(options, authenticator, std::move(cut),
+                                             std::move(make_services));
+  if (Status opened = server->open(); !opened) return fail(opened.error());
+  return server;
 }
 
 }  // namespace berth::gateway

@@ -1,11 +1,14 @@
 #include "supervisor/gateway/grpc/inference_service.h"
 
-#include <chrono>
 #include <memory>
+#include <mutex>
 #include <utility>
 
+#include "supervisor/gateway/embedding.h"
 #include "supervisor/gateway/generation.h"
 #include "supervisor/gateway/grpc/convert.h"
+#include "supervisor/gateway/grpc/unary_call.h"
+#include "supervisor/gateway/tokenizing.h"
 #include "supervisor/rpc/deadline.h"
 #include "supervisor/rpc/error_detail.h"
 #include "supervisor/rpc/event_writer.h"
@@ -16,8 +19,12 @@ namespace {
 // One Generate call: the responder of its generation.
 class GenerateCall : public rpc::EventWriter<v1::GenerateEvent>, public Responder {
  public:
-  GenerateCall(grpc::CallbackServerContext& context, std::string request_id)
-      : EventWriter(context), request_id_(std::move(request_id)) {}
+  GenerateCall(grpc::CallbackServerContext& context, const rpc::CallAccess& access,
+               core::Caller caller, std::string request_id)
+      : EventWriter(context),
+        access_(access),
+        caller_(std::move(caller)),
+        request_id_(std::move(request_id)) {}
 
   void run(std::shared_ptr<Generation> generation) {
     const std::lock_guard lock(generation_mutex_);
@@ -45,11 +52,12 @@ class GenerateCall : public rpc::EventWriter<v1::GenerateEvent>, public Responde
     end_with(to_event(finished), grpc::Status::OK);
   }
   void on_failed(const Error& error) override {
-    // Who reaches this socket is an admin until there are roles.
-    const v1::ErrorDetail detail = rpc::to_proto(error, request_id_, rpc::Audience::kAdmin);
+    const v1::ErrorDetail detail = rpc::detail_for(access_, caller_, error, request_id_);
     v1::GenerateEvent event;
     *event.mutable_error() = detail;
-    fail_with(std::move(event), detail, rpc::to_status(error));
+    Error told = error;
+    told.message = detail.message();
+    fail_with(std::move(event), detail, rpc::to_status(told));
   }
 
  private:
@@ -71,6 +79,8 @@ class GenerateCall : public rpc::EventWriter<v1::GenerateEvent>, public Responde
     return generation_;
   }
 
+  const rpc::CallAccess& access_;
+  const core::Caller caller_;
   const std::string request_id_;
   // The generation may have ended, and the client be gone, before run() has stored it.
   std::mutex generation_mutex_;
@@ -79,46 +89,106 @@ class GenerateCall : public rpc::EventWriter<v1::GenerateEvent>, public Responde
   bool over_ = false;
 };
 
-// Who reaches the socket is an admin until callers are told apart.
-core::Caller local_caller() {
-  return {core::Role::kAdmin, true, "local"};
-}
-
 }  // namespace
 
-InferenceService::InferenceService(residency::Services services) : services_(std::move(services)) {}
+InferenceService::InferenceService(residency::Services services, rpc::CallAccess access)
+    : services_(std::move(services)), access_(std::move(access)) {}
+
+void InferenceService::note_refused(const std::string& id, const Error& error) const {
+  services_.events.emit_typed(
+      events::RequestRefused{.request = id,
+                             .reason = std::string(reason_info(error.reason).name),
+                             .message = error.message});
+}
 
 grpc::ServerWriteReactor<v1::GenerateEvent>* InferenceService::Generate(
     grpc::CallbackServerContext* context, const v1::GenerateRequest* request) {
-  Result<core::GenerateRequest> parsed = from_proto(*request);
+  const Result<core::Caller> caller = access_.caller_of(*context);
+  Result<core::GenerateRequest> parsed =
+      caller ? from_proto(*request) : Result<core::GenerateRequest>(fail(caller.error()));
   std::string id = parsed ? parsed->request_id : std::string();
   if (id.empty()) id = services_.ids.next().to_string();
 
-  const auto call = std::make_shared<GenerateCall>(*context, id);
+  const auto call =
+      std::make_shared<GenerateCall>(*context, access_, caller.value_or(core::Caller()), id);
   call->begin(call);
   if (!parsed) {
-    services_.events.emit_typed(
-        events::RequestRefused{.request = id,
-                               .reason = std::string(reason_info(parsed.error().reason).name),
-                               .message = parsed.error().message});
+    note_refused(id, parsed.error());
     call->on_failed(parsed.error());
     return call.get();
   }
   parsed->request_id = id;
   const SteadyTime deadline = rpc::deadline_of(
       *context, request->has_deadline_ms() ? request->deadline_ms() : 0, services_.clock);
-  call->run(Generation::start(services_, local_caller(), *std::move(parsed), deadline, call));
+  call->run(Generation::start(services_, *caller, *std::move(parsed), deadline, call));
   return call.get();
+}
+
+template <typename Kind, typename Message, typename Response>
+grpc::ServerUnaryReactor* InferenceService::ask(grpc::CallbackServerContext& context,
+                                                const Message& message, std::uint64_t asked_ms,
+                                                Response& response) {
+  using Request = typename Kind::Request;
+  const Result<core::Caller> caller = access_.caller_of(context);
+  Result<Request> parsed = caller ? from_proto(message) : Result<Request>(fail(caller.error()));
+  std::string id = parsed ? parsed->request_id : std::string();
+  if (id.empty()) id = services_.ids.next().to_string();
+
+  using Call = UnaryCall<Kind, Response>;
+  const typename Call::Put put = &put_answer;
+  const auto call =
+      std::make_shared<Call>(context, response, put, access_, caller.value_or(core::Caller()), id);
+  call->begin(call);
+  if (!parsed) {
+    note_refused(id, parsed.error());
+    call->on_failed(parsed.error());
+    return call.get();
+  }
+  parsed->request_id = id;
+  call->run(UnaryRequest<Kind>::start(services_, *caller, *std::move(parsed),
+                                      rpc::deadline_of(context, asked_ms, services_.clock), call));
+  return call.get();
+}
+
+grpc::ServerUnaryReactor* InferenceService::Embed(grpc::CallbackServerContext* context,
+                                                  const v1::EmbedRequest* request,
+                                                  v1::EmbedResponse* response) {
+  return ask<EmbeddingKind>(*context, *request,
+                            request->has_deadline_ms() ? request->deadline_ms() : 0, *response);
+}
+
+grpc::ServerUnaryReactor* InferenceService::Tokenize(grpc::CallbackServerContext* context,
+                                                     const v1::TokenizeRequest* request,
+                                                     v1::TokenizeResponse* response) {
+  return ask<TokenizingKind>(*context, *request, 0, *response);
+}
+
+grpc::ServerUnaryReactor* InferenceService::Detokenize(grpc::CallbackServerContext* context,
+                                                       const v1::DetokenizeRequest* request,
+                                                       v1::DetokenizeResponse* response) {
+  return ask<DetokenizingKind>(*context, *request, 0, *response);
+}
+
+grpc::ServerUnaryReactor* InferenceService::CountTokens(grpc::CallbackServerContext* context,
+                                                        const v1::TokenizeRequest* request,
+                                                        v1::CountTokensResponse* response) {
+  return ask<TokenCountingKind>(*context, *request, 0, *response);
 }
 
 grpc::ServerUnaryReactor* InferenceService::ListModels(grpc::CallbackServerContext* context,
                                                        const v1::ListModelsRequest* /*request*/,
                                                        v1::ListModelsResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  services_.clock.post([this, reactor, response] {
+  const Result<core::Caller> caller = access_.caller_of(*context);
+  if (!caller) {
+    rpc::finish_badly(*context, *reactor, rpc::detail_for(access_, {}, caller.error(), {}),
+                      caller.error());
+    return reactor;
+  }
+  services_.clock.post([this, reactor, response, admin = caller->admin()] {
     for (const auto& model : services_.catalog()->models()) {
       *response->add_models() =
-          to_proto(*model, services_.residency.state_of(model->name), /*with_path=*/true);
+          to_proto(*model, services_.residency.state_of(model->name), /*with_path=*/admin);
     }
     put_failures(services_.residency.standing_failures(), *response);
     reactor->Finish(grpc::Status::OK);

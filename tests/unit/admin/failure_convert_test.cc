@@ -55,14 +55,6 @@ TEST(FailureConvert, L18_OnlyAdminsSeeCommandEnvironmentLogAndPaths) {
   EXPECT_FALSE(admin.SerializeAsString().empty()) << "its texts are UTF-8";
 }
 
-TEST(FailureConvert, L18_WhoComesByTheSocketIsAnAdmin) {
-  EXPECT_EQ(audience_of("unix:"), rpc::Audience::kAdmin);
-  EXPECT_EQ(audience_of("unix:/run/berth/berth.sock"), rpc::Audience::kAdmin);
-  for (const char* peer : {"ipv4:127.0.0.1:4711", "ipv6:%5B::1%5D:4711", "", "vsock:2:1"}) {
-    EXPECT_EQ(audience_of(peer), rpc::Audience::kClient) << peer;
-  }
-}
-
 TEST(FailureConvert, L19_KnownConditionsAreToldAndNoOthers) {
   const v1::FailureRecord to = to_proto(full(), rpc::Audience::kClient);
   ASSERT_EQ(to.conditions_size(), 3);

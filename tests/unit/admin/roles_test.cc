@@ -16,6 +16,7 @@
 
 #include "supervisor/admin/grpc/admin_service.h"
 #include "supervisor/process/asio_clock.h"
+#include "supervisor/rpc/error_detail.h"
 #include "tests/simulation/sim_world.h"
 
 namespace berth::admin {
@@ -118,7 +119,15 @@ class RolesTest : public testing::Test {
       .tree_memory = {},
       .on_readable = {},
       .run_blocking = {}};
-  AdminService service_{state_};
+  // Who comes by the socket is an admin; on the network, a key says it.
+  AdminService service_{
+      state_, {.caller_of = [](const grpc::CallbackServerContext& context) -> Result<core::Caller> {
+        if (context.client_metadata().contains("wrong-key")) {
+          return fail(Reason::kUnauthenticated, "That key is not known.");
+        }
+        const bool by_socket = context.peer().starts_with("unix:");
+        return core::Caller{by_socket ? core::Role::kAdmin : core::Role::kClient, true};
+      }}};
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
@@ -151,6 +160,56 @@ TEST_F(RolesTest, L23_OnlyAnAdminLiftsAFailureByHand) {
 TEST_F(RolesTest, L22_AnUnknownModelIsNotFound) {
   EXPECT_EQ(load(*admin(), "dmeo", true).error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(list(*admin()).failures_size(), 1);
+}
+
+TEST_F(RolesTest, S6_OnlyAdminsReadWhatTellsOfOthersAndOfPaths) {
+  const auto stub = client();
+  grpc::ClientContext log;
+  v1::LogChunk chunk;
+  const auto chunks = stub->ReadLog(&log, v1::ReadLogRequest());
+  EXPECT_FALSE(chunks->Read(&chunk));
+  EXPECT_EQ(chunks->Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+
+  grpc::ClientContext events;
+  v1::Event event;
+  const auto watched = stub->WatchEvents(&events, v1::WatchEventsRequest());
+  EXPECT_FALSE(watched->Read(&event));
+  EXPECT_EQ(watched->Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+
+  grpc::ClientContext config;
+  v1::EffectiveConfig settings;
+  EXPECT_EQ(stub->GetConfig(&config, {}, &settings).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+
+  grpc::ClientContext unload;
+  v1::UnloadModelRequest request;
+  request.set_model("demo");
+  v1::UnloadModelResponse unloaded;
+  const grpc::Status refused = stub->UnloadModel(&unload, request, &unloaded);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_NE(refused.error_message().find("unload a model"), std::string::npos);
+  const auto& trailers = unload.GetServerTrailingMetadata();
+  const auto trailer = trailers.find(rpc::kErrorTrailer);
+  ASSERT_NE(trailer, trailers.end());
+  v1::ErrorDetail detail;
+  ASSERT_TRUE(
+      detail.ParseFromArray(trailer->second.data(), static_cast<int>(trailer->second.size())));
+  EXPECT_EQ(detail.reason(), "permission_denied");
+}
+
+TEST_F(RolesTest, S6_AWrongKeyIsRefusedEverywhere) {
+  const auto stub = admin();
+  grpc::ClientContext unary;
+  unary.AddMetadata("wrong-key", "x");
+  v1::ListFailuresResponse failures;
+  EXPECT_EQ(stub->ListFailures(&unary, {}, &failures).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  grpc::ClientContext stream;
+  stream.AddMetadata("wrong-key", "x");
+  const auto reader = stub->LoadModel(&stream, v1::LoadModelRequest());
+  v1::LoadEvent event;
+  EXPECT_FALSE(reader->Read(&event));
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
 }  // namespace

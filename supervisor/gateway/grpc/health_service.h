@@ -1,0 +1,73 @@
+#pragma once
+
+#include <grpcpp/support/server_callback.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "supervisor/residency/services.h"
+#include "supervisor/rpc/call_access.h"
+
+namespace berth::gateway {
+
+// Tells whoever watches the health of models that it may have changed. Thread-safe; outlives the
+// services that use it.
+class HealthChanges {
+ public:
+  // `look` is called on the thread that calls changed(), until the token is dropped. It must not
+  // block, and not call this.
+  class Token {
+   public:
+    Token(HealthChanges& changes, std::function<void()> look);
+    Token(const Token&) = delete;
+    Token& operator=(const Token&) = delete;
+    ~Token();
+
+   private:
+    friend HealthChanges;
+    HealthChanges& changes_;
+    const std::function<void()> look_;
+  };
+
+  void changed();
+
+ private:
+  std::mutex mutex_;
+  std::set<Token*> tokens_;
+};
+
+// grpc.health.v1: the service "" is the server, and every model is one by its name or alias. Live
+// is not ready, and ready is not model-ready (T94): a model is SERVING while an instance of it can
+// answer, and NOT_SERVING before and after. Asking neither wakes nor keeps a model. The server's
+// own health is told to everybody, a model's to those who may call.
+class HealthService : public grpc::health::v1::Health::CallbackService {
+ public:
+  // `ready`: whether the server takes requests; any thread. All outlive the calls.
+  HealthService(residency::Services services, rpc::CallAccess access, std::function<bool()> ready,
+                HealthChanges& changes);
+
+  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
+                                  const grpc::health::v1::HealthCheckRequest* request,
+                                  grpc::health::v1::HealthCheckResponse* response) override;
+  grpc::ServerWriteReactor<grpc::health::v1::HealthCheckResponse>* Watch(
+      grpc::CallbackServerContext* context,
+      const grpc::health::v1::HealthCheckRequest* request) override;
+
+ private:
+  class WatchCall;
+
+  // Core strand.
+  [[nodiscard]] grpc::health::v1::HealthCheckResponse::ServingStatus status_of(
+      const std::string& service) const;
+
+  const residency::Services services_;
+  const rpc::CallAccess access_;
+  const std::function<bool()> ready_;
+  HealthChanges& changes_;
+};
+
+}  // namespace berth::gateway

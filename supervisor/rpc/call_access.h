@@ -1,0 +1,36 @@
+#pragma once
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <functional>
+#include <string>
+
+#include "common/result.h"
+#include "supervisor/core/caller.h"
+#include "supervisor/rpc/error_detail.h"
+
+namespace berth::rpc {
+
+// Who makes a call, and what he may be told when it fails: how the services of the gateway and the
+// admin service ask for it. Functions of any thread that do not block.
+struct CallAccess {
+  // Errors: kUnauthenticated.
+  std::function<Result<core::Caller>(const grpc::CallbackServerContext&)> caller_of;
+  // The error as the caller may see it (I11, I12). Empty: all of it.
+  std::function<Error(Error, const core::Caller&)> cut{};
+};
+
+// The detail of an error for that caller.
+v1::ErrorDetail detail_for(const CallAccess& access, const core::Caller& caller, const Error& error,
+                           const std::string& request_id);
+
+// Ends a call that has one answer with an error: its trailer, and the status. Once, in the place of
+// reactor.Finish(); the context is not touched afterwards.
+void finish_badly(grpc::CallbackServerContext& context, grpc::ServerUnaryReactor& reactor,
+                  const v1::ErrorDetail& detail, const Error& error);
+
+// kPermissionDenied unless the caller is an admin. `what`: "load a model by hand".
+Status admins_only(const core::Caller& caller, const std::string& what);
+
+}  // namespace berth::rpc

@@ -1,0 +1,355 @@
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "berth/v1/inference.grpc.pb.h"
+#include "supervisor/gateway/grpc/call_peer.h"
+#include "supervisor/gateway/grpc/grpc_server.h"
+#include "supervisor/gateway/grpc/peer_servers.h"
+#include "supervisor/gateway/grpc/unix_acceptor.h"
+
+namespace berth::gateway {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+
+constexpr auto kGenerous = 60s;
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "bgrpc.XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    path_ = name;
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+UniqueFd connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(&address.sun_path[0], path.c_str(), path.size());
+  UniqueFd connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return {};
+  return connection;
+}
+
+TEST(CallPeer, S6_LoopbackIsToldByTheAddress) {
+  EXPECT_TRUE(network_peer("ipv4:127.0.0.1:4711").loopback);
+  EXPECT_TRUE(network_peer("ipv4:127.8.9.10:4711").loopback);
+  EXPECT_TRUE(network_peer("ipv6:%5B::1%5D:4711").loopback);
+  EXPECT_TRUE(network_peer("ipv6:[::1]:4711").loopback);
+  EXPECT_TRUE(network_peer("ipv6:%5B::ffff:127.0.0.1%5D:4711").loopback);
+  for (const char* name : {"ipv4:10.0.0.1:4711", "ipv6:%5B2001:db8::1%5D:4711", "",
+                           "unix:", "ipv4:", "ipv4:127.evil.example:1", "vsock:2:1"}) {
+    EXPECT_FALSE(network_peer(name).loopback) << name;
+    EXPECT_FALSE(network_peer(name).uid) << name;
+    EXPECT_FALSE(network_peer(name).admin) << name;
+  }
+}
+
+TEST(UnixAcceptor, S6_TheKernelTellsWhoConnects) {
+  const Folder folder;
+  const std::string path = folder.file("s");
+  std::promise<SocketPeer> seen;
+  const auto acceptor =
+      UnixAcceptor::listen({.paths = {path},
+                            .mode = 0666,
+                            .on_connection = [&](UniqueFd /*connection*/, const SocketPeer& peer) {
+                              seen.set_value(peer);
+                            }});
+  ASSERT_TRUE(acceptor) << acceptor.error().message;
+  struct stat info {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777U, 0666U);
+  const UniqueFd connection = connect_to(path);
+  ASSERT_TRUE(connection);
+  std::future<SocketPeer> told = seen.get_future();
+  ASSERT_EQ(told.wait_for(kGenerous), std::future_status::ready);
+  const SocketPeer peer = told.get();
+  EXPECT_EQ(peer.uid, ::geteuid());
+  EXPECT_NE(std::ranges::find(peer.groups, ::getegid()), peer.groups.end());
+}
+
+TEST(UnixAcceptor, ItsEndRemovesTheSockets) {
+  const Folder folder;
+  auto acceptor = UnixAcceptor::listen(
+      {.paths = {folder.file("a"), folder.file("b")}, .mode = 0600, .on_connection = {}});
+  ASSERT_TRUE(acceptor);
+  EXPECT_TRUE(std::filesystem::exists(folder.file("b")));
+  acceptor->reset();
+  EXPECT_FALSE(std::filesystem::exists(folder.file("a")));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("b")));
+}
+
+TEST(UnixAcceptor, ASocketThatCannotBeMadeIsNamed) {
+  const Folder folder;
+  const std::string path = folder.file("missing/s");
+  const auto acceptor = UnixAcceptor::listen({.paths = {path}, .mode = 0600, .on_connection = {}});
+  ASSERT_FALSE(acceptor);
+  EXPECT_NE(acceptor.error().message.find(path), std::string::npos);
+}
+
+// Notes its end.
+class NotingServer : public PeerServer {
+ public:
+  NotingServer(std::uint32_t uid, std::vector<std::uint32_t>& ended) : uid_(uid), ended_(ended) {}
+  NotingServer(const NotingServer&) = delete;
+  NotingServer& operator=(const NotingServer&) = delete;
+  ~NotingServer() override { ended_.push_back(uid_); }
+  void take(UniqueFd /*connection*/) override { used_ = Time::clock::now(); }
+  [[nodiscard]] Time last_used() const override { return used_; }
+  void shutdown(std::chrono::system_clock::time_point /*until*/) override {}
+
+ private:
+  const std::uint32_t uid_;
+  std::vector<std::uint32_t>& ended_;
+  Time used_{};
+};
+
+TEST(PeerServers, S6_EachPeerHasItsOwnAndThereIsABound) {
+  std::vector<std::uint32_t> made;
+  std::vector<std::uint32_t> ended;
+  PeerServers servers(3, [&](const Peer& peer) {
+    made.push_back(*peer.uid);
+    return std::make_unique<NotingServer>(*peer.uid, ended);
+  });
+  for (const std::uint32_t uid : {1U, 2U, 1U, 3U}) servers.take({}, {.uid = uid});
+  EXPECT_EQ(made, (std::vector<std::uint32_t>{1, 2, 3}));
+  servers.take({}, {.uid = 2});
+  servers.take({}, {.uid = 4});
+  EXPECT_EQ(ended, (std::vector<std::uint32_t>{1})) << "the one that was used least recently";
+  EXPECT_EQ(servers.size(), 3U);
+  // The same user as an admin is another peer: he was not a member of the group before.
+  servers.take({}, {.uid = 4, .admin = true});
+  EXPECT_EQ(made.back(), 4U);
+  EXPECT_EQ(ended.size(), 2U);
+}
+
+TEST(PeerServers, OneThatCannotBeMadeCostsItsConnectionAlone) {
+  int tries = 0;
+  PeerServers servers(3, [&](const Peer& /*peer*/) {
+    ++tries;
+    return std::unique_ptr<PeerServer>();
+  });
+  servers.take({}, {.uid = 1});
+  servers.take({}, {.uid = 1});
+  EXPECT_EQ(tries, 2);
+  EXPECT_EQ(servers.size(), 0U);
+}
+
+// Says in a model's name who calls.
+class WhoService : public v1::Inference::CallbackService {
+ public:
+  explicit WhoService(rpc::CallAccess access) : access_(std::move(access)) {}
+  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context,
+                                       const v1::ListModelsRequest* /*request*/,
+                                       v1::ListModelsResponse* response) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    const Result<core::Caller> caller = access_.caller_of(*context);
+    if (!caller) {
+      rpc::finish_badly(*context, *reactor, rpc::detail_for(access_, {}, caller.error(), {}),
+                        caller.error());
+      return reactor;
+    }
+    response->add_models()->set_name(caller->tenant);
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+  grpc::ServerUnaryReactor* Tokenize(grpc::CallbackServerContext* context,
+                                     const v1::TokenizeRequest* /*request*/,
+                                     v1::TokenizeResponse* /*response*/) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+ private:
+  const rpc::CallAccess access_;
+};
+
+class TellingAuthenticator : public Authenticator {
+ public:
+  [[nodiscard]] Result<core::Caller> authenticate(const Peer& peer,
+                                                  const Presented& said) const override {
+    if (said.authorization == "Bearer wrong") {
+      return fail(Reason::kUnauthenticated, "That key is not known.");
+    }
+    std::string who = peer.uid ? "uid:" + std::to_string(*peer.uid) : "network";
+    if (peer.admin) who += " admin";
+    if (peer.loopback) who += " loopback";
+    if (said.loopback_host) who += " host";
+    if (said.forwarded) who += " forwarded";
+    if (said.foreign_origin) who += " origin";
+    if (!said.authorization.empty()) who += " " + std::string(said.authorization);
+    return core::Caller{.tenant = who};
+  }
+};
+
+class GrpcFrontTest : public testing::Test {
+ protected:
+  std::unique_ptr<GrpcServer> listen(GrpcOptions options) {
+    auto server = GrpcServer::listen(options, authenticator_, {}, [](rpc::CallAccess access) {
+      GrpcServer::Services services;
+      services.push_back(std::make_unique<WhoService>(std::move(access)));
+      return services;
+    });
+    EXPECT_TRUE(server) << server.error().message;
+    return server ? *std::move(server) : nullptr;
+  }
+  static std::unique_ptr<v1::Inference::Stub> stub(
+      const std::string& address,
+      const std::shared_ptr<grpc::ChannelCredentials>& with = grpc::InsecureChannelCredentials()) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return v1::Inference::NewStub(grpc::CreateCustomChannel(address, with, arguments));
+  }
+  struct Said {
+    grpc::Status status;
+    std::string who;
+  };
+  static Said who(v1::Inference::Stub& stub,
+                  const std::vector<std::pair<std::string, std::string>>& metadata = {}) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kGenerous);
+    for (const auto& [name, value] : metadata) context.AddMetadata(name, value);
+    v1::ListModelsResponse response;
+    Said said{stub.ListModels(&context, {}, &response), {}};
+    if (response.models_size() == 1) said.who = response.models(0).name();
+    return said;
+  }
+
+  const Folder folder_;
+  const TellingAuthenticator authenticator_;
+};
+
+TEST_F(GrpcFrontTest, S6_WhoComesBySocketIsKnownByHisUser) {
+  const auto server = listen({.sockets = {folder_.file("s")}});
+  ASSERT_TRUE(server);
+  EXPECT_EQ(server->addresses(), std::vector<std::string>{"unix:" + folder_.file("s")});
+  const auto client = stub("unix:" + folder_.file("s"));
+  const std::string own = "uid:" + std::to_string(::geteuid()) + " admin";
+  for (int i = 0; i < 3; ++i) {
+    const Said said = who(*client);
+    ASSERT_TRUE(said.status.ok()) << said.status.error_message();
+    EXPECT_TRUE(said.who.starts_with(own)) << said.who;
+  }
+  EXPECT_TRUE(who(*client, {{"authorization", "Bearer k"}}).who.ends_with("Bearer k"));
+}
+
+TEST_F(GrpcFrontTest, S6_TheNetworkIsToldApart) {
+  const auto server = listen({.addresses = {"127.0.0.1:0"}});
+  ASSERT_TRUE(server);
+  ASSERT_EQ(server->addresses().size(), 1U);
+  const std::string address = server->addresses().front();
+  EXPECT_TRUE(address.starts_with("127.0.0.1:"));
+  EXPECT_NE(address, "127.0.0.1:0") << "the port that was taken";
+  const auto client = stub(address);
+  EXPECT_EQ(who(*client).who, "network loopback host");
+  EXPECT_EQ(who(*client, {{"x-forwarded-for", "1.2.3.4"}}).who, "network loopback host forwarded");
+  EXPECT_EQ(who(*client, {{"via", "1.1 proxy"}}).who, "network loopback host forwarded");
+  EXPECT_EQ(who(*client, {{"origin", "https://evil.example"}}).who, "network loopback host origin");
+  const Said refused = who(*client, {{"authorization", "Bearer wrong"}});
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(who(*client, {{"authorization", "Bearer a"}, {"authorization", "Bearer b"}}).who,
+            "network loopback host ambiguous");
+}
+
+TEST_F(GrpcFrontTest, ATakenAddressIsNamed) {
+  const auto server = listen({.addresses = {"127.0.0.1:0"}});
+  ASSERT_TRUE(server);
+  const auto second =
+      GrpcServer::listen({.addresses = server->addresses()}, authenticator_, {},
+                         [](const rpc::CallAccess& /*access*/) { return GrpcServer::Services(); });
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find(server->addresses().front()), std::string::npos);
+}
+
+TEST_F(GrpcFrontTest, S6_TlsOnTheNetwork) {
+  const std::string key = folder_.file("key.pem");
+  const std::string cert = folder_.file("cert.pem");
+  const std::string command =
+      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -keyout " +
+      key + " -out " + cert +
+      " -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 2>/dev/null";
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): its words are ours
+  if (std::system(command.c_str()) != 0) GTEST_SKIP() << "there is no openssl";
+  const auto server = listen({.addresses = {"127.0.0.1:0"}, .tls_cert = cert, .tls_key = key});
+  ASSERT_TRUE(server);
+  std::ifstream file(cert);
+  grpc::SslCredentialsOptions trusted;
+  trusted.pem_root_certs = std::string{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(who(*stub(server->addresses().front(), grpc::SslCredentials(trusted))).who,
+            "network loopback host");
+  EXPECT_FALSE(who(*stub(server->addresses().front())).status.ok()) << "without TLS";
+}
+
+TEST_F(GrpcFrontTest, S6_AMissingCertificateIsNamed) {
+  const auto server = GrpcServer::listen(
+      {.addresses = {"127.0.0.1:0"}, .tls_cert = folder_.file("no.pem"), .tls_key = "/no.key"},
+      authenticator_, {}, [](const rpc::CallAccess& /*access*/) { return GrpcServer::Services(); });
+  ASSERT_FALSE(server);
+  EXPECT_EQ(server.error().reason, Reason::kInvalidArgument);
+  EXPECT_NE(server.error().message.find("no.pem"), std::string::npos);
+  EXPECT_NE(server.error().message.find("server.tls_cert"), std::string::npos);
+}
+
+TEST_F(GrpcFrontTest, AMessageBeyondTheLimitIsRefusedAndTheConnectionGoesOn) {
+  const auto server =
+      listen({.sockets = {folder_.file("s")}, .max_message_bytes = 1024UL * 1024UL});
+  ASSERT_TRUE(server);
+  const auto client = stub("unix:" + folder_.file("s"));
+  v1::TokenizeRequest request;
+  request.set_text(std::string(2UL * 1024UL * 1024UL, 'a'));
+  v1::TokenizeResponse response;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kGenerous);
+  const grpc::Status status = client->Tokenize(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  EXPECT_NE(status.error_message().find("1048576"), std::string::npos) << status.error_message();
+  EXPECT_TRUE(who(*client).status.ok());
+}
+
+TEST_F(GrpcFrontTest, L29_AfterTheShutdownNobodyIsServed) {
+  const auto server = listen({.sockets = {folder_.file("s")}, .addresses = {"127.0.0.1:0"}});
+  ASSERT_TRUE(server);
+  const auto by_socket = stub("unix:" + folder_.file("s"));
+  const auto by_network = stub(server->addresses().back());
+  ASSERT_TRUE(who(*by_socket).status.ok());
+  ASSERT_TRUE(who(*by_network).status.ok());
+  server->shutdown(std::chrono::milliseconds(0));
+  EXPECT_EQ(who(*by_socket).status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(who(*by_network).status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_FALSE(connect_to(folder_.file("s")));
+}
+
+}  // namespace
+}  // namespace berth::gateway

@@ -1,0 +1,254 @@
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "berth/v1/inference.grpc.pb.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "supervisor/gateway/grpc/grpc_server.h"
+#include "supervisor/gateway/grpc/health_service.h"
+#include "supervisor/gateway/grpc/inference_service.h"
+#include "supervisor/process/asio_clock.h"
+#include "supervisor/rpc/error_detail.h"
+#include "tests/simulation/sim_world.h"
+
+namespace berth::gateway {
+namespace {
+
+using grpc::health::v1::Health;
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+
+constexpr auto kGenerous = std::chrono::seconds(60);
+
+class KeyAuthenticator : public Authenticator {
+ public:
+  [[nodiscard]] Result<core::Caller> authenticate(const Peer& /*peer*/,
+                                                  const Presented& said) const override {
+    if (said.authorization == "Bearer good") return core::Caller{.tenant = "key"};
+    return fail(Reason::kUnauthenticated, "No key is known here.");
+  }
+};
+
+// The real services on the network, over a residency in which nothing happens.
+class GrpcServicesTest : public testing::Test {
+ protected:
+  GrpcServicesTest() {
+    auto demo = sim::make_model("demo");
+    demo->aliases = {"gpt"};
+    set_models({demo});
+    auto server = GrpcServer::listen(
+        {.addresses = {"127.0.0.1:0"}}, authenticator_, {}, [this](const rpc::CallAccess& access) {
+          GrpcServer::Services services;
+          services.push_back(std::make_unique<InferenceService>(services_, access));
+          services.push_back(std::make_unique<HealthService>(
+              services_, access, [this] { return ready_.load(); }, changes_));
+          return services;
+        });
+    if (!server) throw std::runtime_error(server.error().message);
+    server_ = *std::move(server);
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    channel_ = grpc::CreateCustomChannel(server_->addresses().front(),
+                                         grpc::InsecureChannelCredentials(), arguments);
+    inference_ = v1::Inference::NewStub(channel_);
+    health_ = Health::NewStub(channel_);
+  }
+  ~GrpcServicesTest() override {
+    server_.reset();
+    io_.stop();
+    strand_.join();
+  }
+
+  void set_models(std::vector<std::shared_ptr<const catalog::Model>> models) {
+    const std::lock_guard lock(mutex_);
+    catalog_ = std::make_shared<catalog::Catalog>(std::move(models));
+  }
+  static std::unique_ptr<grpc::ClientContext> context(bool with_key = true) {
+    auto made = std::make_unique<grpc::ClientContext>();
+    made->set_deadline(std::chrono::system_clock::now() + kGenerous);
+    if (with_key) made->AddMetadata("authorization", "Bearer good");
+    return made;
+  }
+  static v1::ErrorDetail detail_of(const grpc::ClientContext& context) {
+    const auto& trailers = context.GetServerTrailingMetadata();
+    const auto found = trailers.find(rpc::kErrorTrailer);
+    v1::ErrorDetail detail;
+    EXPECT_NE(found, trailers.end()) << "no trailer";
+    if (found == trailers.end()) return detail;
+    EXPECT_TRUE(
+        detail.ParseFromArray(found->second.data(), static_cast<int>(found->second.size())));
+    return detail;
+  }
+  std::pair<grpc::Status, HealthCheckResponse::ServingStatus> check(const std::string& service,
+                                                                    bool with_key = true) {
+    const auto with = context(with_key);
+    HealthCheckRequest request;
+    request.set_service(service);
+    HealthCheckResponse response;
+    const grpc::Status status = health_->Check(with.get(), request, &response);
+    return {status, response.status()};
+  }
+
+  sim::SimWorld world_;
+  residency::Residency residency_{world_.environment()};
+  boost::asio::io_context io_;
+  process::AsioClock clock_{io_};
+  std::mutex mutex_;
+  std::shared_ptr<const catalog::Catalog> catalog_;
+  std::atomic<bool> ready_{true};
+  const residency::Services services_{clock_, world_.ids, world_.events, residency_, [this] {
+                                        const std::lock_guard lock(mutex_);
+                                        return catalog_;
+                                      }};
+  HealthChanges changes_;
+  const KeyAuthenticator authenticator_;
+  std::unique_ptr<GrpcServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::Inference::Stub> inference_;
+  std::unique_ptr<Health::Stub> health_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
+      io_.get_executor()};
+  std::thread strand_{[this] { io_.run(); }};
+};
+
+TEST_F(GrpcServicesTest, S6_WithoutAKeyNothingIsTold) {
+  const auto list = context(false);
+  v1::ListModelsResponse models;
+  EXPECT_EQ(inference_->ListModels(list.get(), {}, &models).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(detail_of(*list).reason(), "unauthenticated");
+
+  const auto embed = context(false);
+  v1::EmbedResponse embeddings;
+  EXPECT_EQ(inference_->Embed(embed.get(), {}, &embeddings).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_FALSE(detail_of(*embed).request_id().empty());
+
+  const auto generate = context(false);
+  const auto stream = inference_->Generate(generate.get(), {});
+  v1::GenerateEvent event;
+  ASSERT_TRUE(stream->Read(&event));
+  EXPECT_EQ(event.error().reason(), "unauthenticated");
+  EXPECT_FALSE(stream->Read(&event));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(GrpcServicesTest, S6_AClientSeesNoPaths) {
+  const auto list = context();
+  v1::ListModelsResponse models;
+  ASSERT_TRUE(inference_->ListModels(list.get(), {}, &models).ok());
+  ASSERT_EQ(models.models_size(), 1);
+  EXPECT_EQ(models.models(0).name(), "demo");
+  EXPECT_TRUE(models.models(0).path().empty());
+}
+
+TEST_F(GrpcServicesTest, WrongRequestsSayWhatAndWhere) {
+  const auto embed = context();
+  v1::EmbedRequest request;
+  request.set_model("demo");
+  request.set_request_id("mine-1");
+  request.add_inputs()->set_text("a");
+  request.add_inputs();
+  v1::EmbedResponse embeddings;
+  const grpc::Status status = inference_->Embed(embed.get(), request, &embeddings);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(detail_of(*embed).param(), "inputs[1]");
+
+  const auto tokenize = context();
+  v1::TokenizeRequest text;
+  text.set_model("demo");
+  text.set_text("a\xff");
+  v1::TokenizeResponse tokens;
+  EXPECT_EQ(inference_->Tokenize(tokenize.get(), text, &tokens).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(detail_of(*tokenize).param(), "text");
+
+  const auto count = context();
+  text.set_model("nowhere");
+  text.set_text("a");
+  v1::CountTokensResponse counted;
+  EXPECT_EQ(inference_->CountTokens(count.get(), text, &counted).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(detail_of(*count).reason(), "unknown_model");
+  EXPECT_FALSE(detail_of(*count).request_id().empty());
+
+  const auto back = context();
+  v1::DetokenizeRequest ids;
+  ids.set_model("demo");
+  ids.add_ids(-1);
+  v1::DetokenizeResponse texts;
+  EXPECT_EQ(inference_->Detokenize(back.get(), ids, &texts).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(detail_of(*back).param(), "ids");
+}
+
+TEST_F(GrpcServicesTest, AModelWithoutEmbeddingsSaysHowItGetsThem) {
+  const auto embed = context();
+  v1::EmbedRequest request;
+  request.set_model("gpt");
+  request.add_inputs()->set_text("a");
+  v1::EmbedResponse embeddings;
+  const grpc::Status status = inference_->Embed(embed.get(), request, &embeddings);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(status.error_message().find("embeddings = true"), std::string::npos);
+  EXPECT_TRUE(world_.workers.all().empty());
+}
+
+TEST_F(GrpcServicesTest, T94_LiveIsNotReadyIsNotModelReady) {
+  EXPECT_EQ(check("", false).second, HealthCheckResponse::SERVING) << "needs no key";
+  EXPECT_EQ(check("berth.v1.Inference").second, HealthCheckResponse::SERVING);
+  EXPECT_EQ(check("demo").second, HealthCheckResponse::NOT_SERVING) << "it is not loaded";
+  EXPECT_EQ(check("gpt").second, HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(check("nowhere").first.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(check("demo", false).first.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  ready_ = false;
+  EXPECT_EQ(check("").second, HealthCheckResponse::NOT_SERVING);
+  EXPECT_TRUE(world_.workers.all().empty()) << "asking woke a model";
+}
+
+TEST_F(GrpcServicesTest, T94_AWatchTellsChangesAndNothingElse) {
+  const auto with = context();
+  HealthCheckRequest request;
+  request.set_service("later");
+  const auto watch = health_->Watch(with.get(), request);
+  HealthCheckResponse response;
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVICE_UNKNOWN);
+  changes_.changed();  // of something else
+  set_models({sim::make_model("later")});
+  changes_.changed();
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+  with->TryCancel();
+  EXPECT_FALSE(watch->Read(&response));
+  EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  changes_.changed();
+}
+
+TEST_F(GrpcServicesTest, T94_AWatchOfTheServerEndsWithItsReadiness) {
+  const auto with = context(false);
+  const auto watch = health_->Watch(with.get(), HealthCheckRequest());
+  HealthCheckResponse response;
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  ready_ = false;
+  changes_.changed();
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+}
+
+}  // namespace
+}  // namespace berth::gateway
