@@ -18,6 +18,7 @@
 #include "supervisor/gateway/grpc/call_peer.h"
 #include "supervisor/gateway/grpc/peer_servers.h"
 #include "supervisor/gateway/grpc/unix_acceptor.h"
+#include "supervisor/rpc/callback_threads.h"
 
 namespace berth::gateway {
 namespace {
@@ -219,7 +220,7 @@ class RealServer : public GrpcServer {
   std::unique_ptr<UnixAcceptor> acceptor_;  // its thread uses the others
 };
 
-// Once in a program, before its first server.
+// Once in a program, before its first server of this kind; it holds for all that are made later.
 void serve_reflection() {
   static std::once_flag once;
   std::call_once(once, [] { grpc::reflection::InitProtoReflectionServerBuilderPlugin(); });
@@ -231,6 +232,7 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::listen(
     const GrpcOptions& options, const Authenticator& authenticator,
     std::function<Error(Error, const core::Caller&)> cut, MakeServices make_services) {
   serve_reflection();
+  rpc::keep_callback_threads();
   auto server = std::make_unique<RealServer>(options, authenticator, std::move(cut),
                                              std::move(make_services));
   if (Status opened = server->open(); !opened) return fail(opened.error());

@@ -73,6 +73,42 @@ class ScriptedWorker : public v1::Worker::Service {
                         grpc::ServerWriter<v1::GenerateEvent>* writer) override {
     return answer(*context, *writer);
   }
+
+  // Of the calls with one answer.
+  std::function<grpc::Status(grpc::ServerContext&, const v1::EmbedRequest&, v1::EmbedResponse&)>
+      embed;
+
+  grpc::Status Embed(grpc::ServerContext* context, const v1::EmbedRequest* request,
+                     v1::EmbedResponse* response) override {
+    return embed(*context, *request, *response);
+  }
+  grpc::Status CountTokens(grpc::ServerContext* /*context*/, const v1::TokenizeRequest* request,
+                           v1::CountTokensResponse* response) override {
+    response->set_tokens(static_cast<std::uint32_t>(request->text().size()));
+    response->set_window(4096);
+    return grpc::Status::OK;
+  }
+};
+
+// Keeps the one answer of a call.
+template <typename Answer>
+class AnswerBox {
+ public:
+  OnAnswer<Answer> taker() {
+    return [this](Result<Answer> got) {
+      flag_.change([&] {
+        EXPECT_FALSE(answer_) << "a second answer";
+        answer_ = std::move(got);
+      });
+    };
+  }
+  const Result<Answer>* wait() {
+    return flag_.wait([this] { return answer_.has_value(); }) ? &*answer_ : nullptr;
+  }
+
+ private:
+  Flag flag_;
+  std::optional<Result<Answer>> answer_;
 };
 
 class Observer : public WorkerObserver {
@@ -367,6 +403,84 @@ TEST_F(GrpcWorkerClientTest, AnAnswerWithoutAnEndIsAnError) {
   ASSERT_TRUE(sink->wait_end());
   ASSERT_FALSE(*sink->end);
   EXPECT_EQ(sink->end->error().reason, Reason::kInternal);
+}
+
+TEST_F(GrpcWorkerClientTest, ACallWithOneAnswerBringsIt) {
+  worker_.embed = [](grpc::ServerContext&, const v1::EmbedRequest& request,
+                     v1::EmbedResponse& response) {
+    EXPECT_FALSE(request.normalize());
+    for (const v1::EmbedInput& input : request.inputs()) {
+      v1::Embedding& to = *response.add_embeddings();
+      to.add_values(static_cast<float>(input.text().size()));
+      to.set_tokens(7);
+    }
+    response.set_prompt_tokens(14);
+    return grpc::Status::OK;
+  };
+  connect();
+  core::EmbedRequest request;
+  request.inputs = {core::PromptInput{"a"}, core::PromptInput{"abc"}};
+  request.normalize = false;
+  AnswerBox<core::Embeddings> box;
+  const auto call = client_->embed(request, clock_.now() + kDeadline, box.taker());
+  const Result<core::Embeddings>* answer = box.wait();
+  ASSERT_TRUE(answer != nullptr && *answer);
+  ASSERT_EQ((*answer)->embeddings.size(), 2U);
+  EXPECT_EQ((*answer)->embeddings[1].values, std::vector<float>{3});
+  EXPECT_EQ((*answer)->prompt_tokens, 14U);
+
+  core::TokenizeRequest text;
+  text.input = core::TextInput{"four"};
+  AnswerBox<core::TokenCount> count;
+  const auto counting = client_->count_tokens(text, clock_.now() + kDeadline, count.taker());
+  const Result<core::TokenCount>* counted = count.wait();
+  ASSERT_TRUE(counted != nullptr && *counted);
+  EXPECT_EQ((*counted)->tokens, 4U);
+  EXPECT_EQ((*counted)->window, 4096U);
+}
+
+TEST_F(GrpcWorkerClientTest, AnErrorOfOneAnswerKeepsItsDetail) {
+  worker_.embed = [](grpc::ServerContext& context, const v1::EmbedRequest&, v1::EmbedResponse&) {
+    const auto error = invalid_argument("inputs[0]", "inputs[0] is empty.").value();
+    context.AddTrailingMetadata(kErrorTrailer, to_trailer(to_proto(error, {}, Audience::kAdmin)));
+    return to_status(error);
+  };
+  connect();
+  AnswerBox<core::Embeddings> box;
+  const auto call = client_->embed({}, clock_.now() + kDeadline, box.taker());
+  const Result<core::Embeddings>* answer = box.wait();
+  ASSERT_TRUE(answer != nullptr && !*answer);
+  EXPECT_EQ(answer->error().reason, Reason::kInvalidArgument);
+  ASSERT_TRUE(answer->error().extras);
+  EXPECT_EQ(answer->error().extras->param, "inputs[0]");
+}
+
+TEST_F(GrpcWorkerClientTest, T31_CancellingEndsACallWithOneAnswer) {
+  std::atomic<bool> began{false};
+  std::atomic<bool> noticed{false};
+  worker_.embed = [&](grpc::ServerContext& context, const v1::EmbedRequest&, v1::EmbedResponse&) {
+    began = true;
+    began.notify_all();
+    while (!context.IsCancelled()) std::this_thread::yield();
+    noticed = true;
+    noticed.notify_all();
+    return grpc::Status::CANCELLED;
+  };
+  connect();
+  AnswerBox<core::Embeddings> box;
+  auto call = client_->embed({}, clock_.now() + kDeadline, box.taker());
+  began.wait(false);
+  call.reset();  // as a cancel()
+  const Result<core::Embeddings>* answer = box.wait();
+  ASSERT_NE(answer, nullptr);
+  EXPECT_FALSE(*answer);
+  noticed.wait(false);
+
+  AnswerBox<core::Embeddings> late;
+  const auto limited = client_->embed({}, clock_.now() + 50ms, late.taker());
+  const Result<core::Embeddings>* passed = late.wait();
+  ASSERT_TRUE(passed != nullptr && !*passed);
+  EXPECT_EQ(passed->error().reason, Reason::kDeadline);
 }
 
 }  // namespace
