@@ -1,5 +1,6 @@
 #include "supervisor/gateway/grpc/grpc_server.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
@@ -16,6 +17,7 @@
 #include <utility>
 
 #include "supervisor/gateway/grpc/call_peer.h"
+#include "supervisor/gateway/grpc/malformed_message.h"
 #include "supervisor/gateway/grpc/peer_servers.h"
 #include "supervisor/gateway/grpc/unix_acceptor.h"
 #include "supervisor/rpc/callback_threads.h"
@@ -51,6 +53,9 @@ void configure(Builder& builder, const Common& common) {
       std::min<std::uint64_t>(common.max_message_bytes, std::numeric_limits<int>::max()));
   builder.SetMaxReceiveMessageSize(most);
   builder.SetResourceQuota(common.quota);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(explain_malformed_messages());
+  builder.experimental().SetInterceptorCreators(std::move(interceptors));
   // Two daemons must never share an address without knowing.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreams);
@@ -221,9 +226,13 @@ class RealServer : public GrpcServer {
 };
 
 // Once in a program, before its first server of this kind; it holds for all that are made later.
-void serve_reflection() {
+void set_up_once() {
   static std::once_flag once;
-  std::call_once(once, [] { grpc::reflection::InitProtoReflectionServerBuilderPlugin(); });
+  std::call_once(once, [] {
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    // What is wrong with a client's message is told to the client; standard error is not his.
+    google::protobuf::SetLogHandler(nullptr);
+  });
 }
 
 }  // namespace
@@ -231,7 +240,7 @@ void serve_reflection() {
 Result<std::unique_ptr<GrpcServer>> GrpcServer::listen(
     const GrpcOptions& options, const Authenticator& authenticator,
     std::function<Error(Error, const core::Caller&)> cut, MakeServices make_services) {
-  serve_reflection();
+  set_up_once();
   rpc::keep_callback_threads();
   auto server = std::make_unique<RealServer>(options, authenticator, std::move(cut),
                                              std::move(make_services));

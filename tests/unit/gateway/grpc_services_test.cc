@@ -1,3 +1,4 @@
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -91,6 +92,21 @@ class GrpcServicesTest : public testing::Test {
     EXPECT_TRUE(
         detail.ParseFromArray(found->second.data(), static_cast<int>(found->second.size())));
     return detail;
+  }
+  grpc::Status send_bytes(grpc::ClientContext& with, const char* method, const std::string& bytes) {
+    grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(channel_);
+    grpc::CompletionQueue queue;
+    const grpc::Slice slice(bytes);
+    const grpc::ByteBuffer message(&slice, 1);
+    const auto call = stub.PrepareUnaryCall(&with, method, message, &queue);
+    call->StartCall();
+    grpc::ByteBuffer answer;
+    grpc::Status status;
+    call->Finish(&answer, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue.Next(&tag, &ok));
+    return status;
   }
   std::pair<grpc::Status, HealthCheckResponse::ServingStatus> check(const std::string& service,
                                                                     bool with_key = true) {
@@ -193,6 +209,26 @@ TEST_F(GrpcServicesTest, WrongRequestsSayWhatAndWhere) {
   EXPECT_EQ(inference_->Detokenize(back.get(), ids, &texts).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(detail_of(*back).param(), "ids");
+}
+
+TEST_F(GrpcServicesTest, AMessageThatCannotBeReadIsSaidToBe) {
+  for (const char* method : {"/berth.v1.Inference/Tokenize", "/berth.v1.Inference/Generate"}) {
+    const auto with = context();
+    const grpc::Status status = send_bytes(*with, method, std::string("\x0a\x02\xff\xfe", 4));
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
+    EXPECT_NE(status.error_message().find(method), std::string::npos) << status.error_message();
+    EXPECT_EQ(detail_of(*with).reason(), "invalid_argument");
+  }
+}
+
+TEST_F(GrpcServicesTest, AnUnknownMethodIsSaidToBe) {
+  for (const char* method : {"/berth.v1.Inference/Nope", "/berth.v1.Worker/Generate", "/x/y"}) {
+    const auto with = context();
+    const grpc::Status status = send_bytes(*with, method, {});
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << method;
+    EXPECT_NE(status.error_message().find("no method"), std::string::npos) << method;
+    EXPECT_EQ(detail_of(*with).reason(), "method_not_allowed");
+  }
 }
 
 TEST_F(GrpcServicesTest, AModelWithoutEmbeddingsSaysHowItGetsThem) {
