@@ -33,6 +33,8 @@ constexpr int kKeepaliveMs = 30'000;
 constexpr int kKeepaliveTimeoutMs = 20'000;
 // What clients may ping at most; gRPC's own clients never go below 10 s.
 constexpr int kLeastPingIntervalMs = 9'000;
+// Without a call a connection is closed; clients open it again with their next one.
+constexpr int kIdleConnectionMs = 30 * 60 * 1000;
 // Of one connection. gRPC's clients let the others wait.
 constexpr int kMostStreams = 1024;
 // Messages that all connections together may hold, in the largest one's size.
@@ -59,6 +61,7 @@ void configure(Builder& builder, const Common& common) {
   // Two daemons must never share an address without knowing.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnectionMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -29,6 +30,12 @@ constexpr auto kPauseWithoutMeans = std::chrono::milliseconds(100);
 tl::unexpected<Error> cannot_listen(const std::string& path, int error) {
   return fail(Reason::kInternal, "The socket " + path + " cannot be made: " + errno_text(error) +
                                      ". Check that its directory can be written.");
+}
+
+// 0: there is no such descriptor.
+ino_t inode_of(int fd) {
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 ? info.st_ino : 0;
 }
 
 Result<UniqueFd> listen_on(const std::string& path, mode_t mode) {
@@ -133,7 +140,21 @@ void UnixAcceptor::accept_from(int listener) {
   }
   const Result<SocketPeer> peer = peer_of(connection.get());
   // Without it nobody knows what the other end may do: the connection ends.
-  if (peer) options_.on_connection(std::move(connection), *peer);
+  if (!peer || !has_room(peer->uid)) return;
+  given_.push_back({connection.get(), inode_of(connection.get()), peer->uid});
+  options_.on_connection(std::move(connection), *peer);
+}
+
+bool UnixAcceptor::has_room(uid_t uid) {
+  const bool trusted = uid == 0 || uid == ::geteuid();
+  const auto fits = [&] {
+    const auto same = std::ranges::count(given_, uid, &Given::uid);
+    return given_.size() < options_.most &&
+           (trusted || static_cast<std::size_t>(same) < options_.most_of_user);
+  };
+  if (fits()) return true;
+  std::erase_if(given_, [](const Given& one) { return inode_of(one.fd) != one.inode; });
+  return fits();
 }
 
 }  // namespace berth::gateway

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -33,6 +34,10 @@ class UnixAcceptor {
     std::vector<std::string> paths;  // made ready by process::prepare_socket_path()
     mode_t mode = 0600;              // who may connect
     OnConnection on_connection;
+    // Connections at once, beyond which a new one is closed: of all, and of one user who is neither
+    // root nor berth's own.
+    std::size_t most = 2048;
+    std::size_t most_of_user = 512;
   };
 
   // Listens. Nobody but berth's own user can connect before the mode is set. Errors:
@@ -49,10 +54,21 @@ class UnixAcceptor {
   Status open();
   void run();
   void accept_from(int listener);
+  // Whether there is room for one more of that user.
+  bool has_room(uid_t uid);
+
+  // One that was given away. Whoever has it closes it, after which its descriptor is another
+  // file's, or nobody's.
+  struct Given {
+    int fd = -1;
+    ino_t inode = 0;
+    uid_t uid = 0;
+  };
 
   const Options options_;
   std::vector<UniqueFd> listeners_;
-  UniqueFd stop_;  // an eventfd
+  UniqueFd stop_;             // an eventfd
+  std::vector<Given> given_;  // its thread's
   std::thread thread_;
 };
 

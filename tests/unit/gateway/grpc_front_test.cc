@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include <future>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -96,6 +98,39 @@ TEST(UnixAcceptor, S6_TheKernelTellsWhoConnects) {
   const SocketPeer peer = told.get();
   EXPECT_EQ(peer.uid, ::geteuid());
   EXPECT_NE(std::ranges::find(peer.groups, ::getegid()), peer.groups.end());
+}
+
+TEST(UnixAcceptor, ThereIsABoundThatConnectionsLeaveWithTheirEnd) {
+  const Folder folder;
+  const std::string path = folder.file("s");
+  std::mutex mutex;
+  std::vector<UniqueFd> taken;
+  std::atomic<int> count{0};
+  const auto acceptor = UnixAcceptor::listen({.paths = {path},
+                                              .mode = 0600,
+                                              .on_connection =
+                                                  [&](UniqueFd connection, const SocketPeer&) {
+                                                    const std::lock_guard lock(mutex);
+                                                    taken.push_back(std::move(connection));
+                                                    ++count;
+                                                    count.notify_all();
+                                                  },
+                                              .most = 2});
+  ASSERT_TRUE(acceptor);
+  const UniqueFd first = connect_to(path);
+  count.wait(0);
+  const UniqueFd second = connect_to(path);
+  count.wait(1);
+  const UniqueFd third = connect_to(path);
+  char byte = 0;
+  EXPECT_EQ(::read(third.get(), &byte, 1), 0) << "it is closed";
+  {
+    const std::lock_guard lock(mutex);
+    taken.erase(taken.begin());
+  }
+  const UniqueFd fourth = connect_to(path);
+  count.wait(2);
+  EXPECT_EQ(count, 3);
 }
 
 TEST(UnixAcceptor, ItsEndRemovesTheSockets) {
