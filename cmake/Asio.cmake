@@ -1,6 +1,7 @@
 # Boost.Asio and Boost.Beast, compiled once.
 #
 #   berth::asio   every target that includes <boost/asio…> links this one
+#   berth::asio_ssl  … <boost/asio/ssl…> links this one too (it brings berth::asio and OpenSSL)
 #   berth::beast  every target that includes <boost/beast…> links this one (it brings berth::asio)
 #
 # *_SEPARATE_COMPILATION must be defined for every file that includes the library, or for none: a mixture
@@ -22,3 +23,9 @@ add_library(berth_beast STATIC EXCLUDE_FROM_ALL "${CMAKE_CURRENT_LIST_DIR}/impl/
 add_library(berth::beast ALIAS berth_beast)
 target_compile_definitions(berth_beast PUBLIC BOOST_BEAST_SEPARATE_COMPILATION)
 target_link_libraries(berth_beast PUBLIC berth_asio)
+
+# Asio's TLS streams over OpenSSL.
+find_package(OpenSSL 3 REQUIRED)
+add_library(berth_asio_ssl STATIC EXCLUDE_FROM_ALL "${CMAKE_CURRENT_LIST_DIR}/impl/asio_ssl.cc")
+add_library(berth::asio_ssl ALIAS berth_asio_ssl)
+target_link_libraries(berth_asio_ssl PUBLIC berth_asio OpenSSL::SSL)

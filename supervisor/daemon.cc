@@ -540,6 +540,7 @@ class Daemon {
     for (const auto& instance : residency_->instances()) active += instance.active;
     events_->emit_typed(events::ServerStopping{.cause = cause, .active_requests = active});
     stop_began_ = clock_.now();
+    if (fronts_) fronts_->drain();
     residency_->shutdown(failure_ ? Duration::zero() : Duration(config_->server.drain_timeout),
                          [this] { end_fronts(); });
   }

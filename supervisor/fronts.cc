@@ -1,9 +1,12 @@
 #include "supervisor/fronts.h"
 
 #include <grp.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
@@ -13,6 +16,7 @@
 
 #include "supervisor/admin/grpc/admin_service.h"
 #include "supervisor/gateway/grpc/inference_service.h"
+#include "supervisor/gateway/openai/routes.h"
 
 namespace berth {
 namespace {
@@ -22,6 +26,23 @@ constexpr std::string_view kUnix = "unix:";
 // Whoever can reach a socket may connect: what he may do there, his user says.
 constexpr mode_t kOpenSocket = 0666;
 constexpr mode_t kOwnSocket = 0600;
+// Descriptors that are not HTTP connections: workers, logs, the store, gRPC.
+constexpr std::size_t kOtherFiles = 1024;
+
+// How many connections there may be within the limit of open files, which is raised as far as that
+// helps and the system lets it.
+std::size_t connections_within_limit(std::size_t wanted) {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return wanted;
+  const rlim_t needed = wanted + kOtherFiles;
+  if (files.rlim_cur < needed) {
+    rlimit raised = files;
+    raised.rlim_cur = std::min(needed, files.rlim_max);
+    if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) files = raised;
+  }
+  if (files.rlim_cur >= needed) return wanted;
+  return files.rlim_cur > 2 * kOtherFiles ? files.rlim_cur - kOtherFiles : files.rlim_cur / 2;
+}
 
 std::optional<gid_t> admin_group() {
   const group* admins = ::getgrnam(kAdminGroup);  // NOLINT(concurrency-mt-unsafe): core strand only
@@ -29,17 +50,26 @@ std::optional<gid_t> admin_group() {
   return admins->gr_gid;
 }
 
-// Knows whoever comes by Unix socket, by his user; nobody else.
-class SocketAuthenticator : public gateway::Authenticator {
+// Without keys: knows whoever comes by Unix socket, by his user, and programs of this machine, all
+// as one client; nobody else.
+class KeylessAuthenticator : public gateway::Authenticator {
  public:
   [[nodiscard]] Result<core::Caller> authenticate(
       const gateway::Peer& peer, const gateway::Presented& presented) const override {
-    if (!peer.uid || !presented.authorization.empty()) {
+    if (!presented.authorization.empty()) {
       return fail(Reason::kUnauthenticated, "No key is known here.");
     }
-    return core::Caller{.role = peer.admin ? core::Role::kAdmin : core::Role::kClient,
-                        .entitled = true,
-                        .tenant = "uid:" + std::to_string(*peer.uid)};
+    if (peer.uid) {
+      return core::Caller{.role = peer.admin ? core::Role::kAdmin : core::Role::kClient,
+                          .entitled = true,
+                          .tenant = "uid:" + std::to_string(*peer.uid)};
+    }
+    if (!peer.loopback) {
+      return fail(Reason::kUnauthenticated, "Only programs of the same machine may call.");
+    }
+    core::Caller caller;
+    caller.entitled = presented.loopback_host && !presented.foreign_origin && !presented.forwarded;
+    return caller;
   }
 };
 
@@ -83,7 +113,7 @@ gateway::GrpcServer::Services Fronts::grpc_services(const rpc::CallAccess& acces
 
 Status Fronts::open_grpc() {
   const catalog::ServerConfig& server = parts_.state.config->server;
-  authenticator_ = std::make_unique<SocketAuthenticator>();
+  authenticator_ = std::make_unique<KeylessAuthenticator>();
   gateway::GrpcOptions options;
   options.sockets = unix_sockets(server);
   options.socket_mode = parts_.demo ? kOwnSocket : kOpenSocket;
@@ -109,7 +139,19 @@ Status Fronts::open_grpc() {
 Status Fronts::open_http() {
   const catalog::ServerConfig& server = parts_.state.config->server;
   if (server.http.empty()) return {};
-  gateway::HttpOptions options{server.http, parts_.ready};
+  gateway::HttpOptions options;
+  options.address = server.http;
+  options.routes = http_routes();
+  options.authenticator = authenticator_.get();
+  options.ids = &parts_.state.services.ids;
+  options.events = &parts_.state.services.events;
+  options.limits.max_body = server.max_body;
+  options.limits.connections = connections_within_limit(options.limits.connections);
+  options.allowed_hosts = server.allowed_hosts;
+  options.cors_origins = server.cors_origins;
+  options.tls_cert = server.tls_cert;
+  options.tls_key = server.tls_key;
+  options.run_blocking = parts_.state.run_blocking;
   auto listening = gateway::HttpServer::listen(options);
   if (!listening && parts_.demo && listening.error().reason == Reason::kConflict) {
     // A demo finds its way beside whatever runs already.
@@ -124,8 +166,20 @@ Status Fronts::open_http() {
   return {};
 }
 
+// What HTTP serves.
+std::vector<gateway::Route> Fronts::http_routes() {
+  std::vector<gateway::Route> routes = gateway::health_routes(parts_.ready);
+  std::ranges::move(gateway::openai::routes(parts_.state.services), std::back_inserter(routes));
+  return routes;
+}
+
+void Fronts::drain() {
+  if (http_server_) http_server_->drain();
+}
+
 void Fronts::end_calls(std::chrono::milliseconds wait) {
   if (grpc_server_) grpc_server_->shutdown(wait);
+  if (http_server_) http_server_->finish(wait);
 }
 
 void Fronts::close() {

@@ -4,10 +4,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "common/result.h"
 #include "supervisor/admin/event_hub.h"
 #include "supervisor/admin/server_state.h"
+#include "supervisor/gateway/auth/authenticator.h"
 #include "supervisor/gateway/grpc/grpc_server.h"
 #include "supervisor/gateway/grpc/health_service.h"
 #include "supervisor/gateway/http/http_server.h"
@@ -28,7 +31,10 @@ class Fronts {
 
   // Listens everywhere that is configured. Errors: which address, and why.
   Status open();
-  // Takes no new gRPC calls, and ends what still runs after `wait`. Blocks: on the pool.
+  // HTTP requests are refused as shutting_down from now on; /livez and /readyz are still answered.
+  void drain();
+  // Takes no new gRPC calls and HTTP connections, and ends what still runs after `wait`. Blocks: on
+  // the pool.
   void end_calls(std::chrono::milliseconds wait);
   // Ends every connection.
   void close();
@@ -36,6 +42,7 @@ class Fronts {
  private:
   Status open_grpc();
   Status open_http();
+  std::vector<gateway::Route> http_routes();
 
   const Parts parts_;
   // What one gRPC server serves.

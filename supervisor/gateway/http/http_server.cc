@@ -1,248 +1,256 @@
 #include "supervisor/gateway/http/http_server.h"
 
-#include <boost/asio/awaitable.hpp>
+#include <netinet/tcp.h>
+
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http.hpp>
-#include <chrono>
+#include <condition_variable>
 #include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
+#include <mutex>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
-#include "supervisor/gateway/http/host_header.h"
+#include "supervisor/gateway/http/admission.h"
+#include "supervisor/gateway/http/connection.h"
+#include "supervisor/gateway/http/error_response.h"
+#include "supervisor/gateway/http/http_endpoint.h"
+#include "supervisor/gateway/http/router.h"
+#include "supervisor/gateway/http/transport.h"
+#include "supervisor/gateway/http/wire.h"
 
 namespace berth::gateway {
 namespace {
 
 namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::size_t kMaxConnections = 256;
-constexpr std::uint32_t kMaxHeaderBytes = 16 << 10;
-constexpr std::uint64_t kMaxBodyBytes = 64 << 10;
-constexpr auto kRequestTimeout = std::chrono::seconds(10);
 constexpr auto kAcceptPause = std::chrono::milliseconds(50);
-constexpr auto kIdleTimeout = std::chrono::seconds(60);
+// For what was closed to end by itself.
+constexpr auto kLastTurns = std::chrono::milliseconds(500);
+// The kernel takes no more of a slow stream than it has sent and this.
+constexpr int kUnsentBytes = 16 << 10;
 
-using Request = http::request<http::string_body>;
-using Response = http::response<http::string_body>;
-
-Response plain(const Request& request, http::status status, std::string body) {
-  Response response(status, request.version());
-  response.set(http::field::content_type, "text/plain; charset=utf-8");
-  response.set(http::field::cache_control, "no-store");
-  response.keep_alive(request.keep_alive());
-  if (request.method() != http::verb::head) response.body() = std::move(body);
-  response.prepare_payload();
-  return response;
-}
-
-// The body of the one error table. Names and sentences here need no escaping.
-Response refusal(const Request& request, Reason reason, std::string_view message) {
-  const ReasonInfo& info = reason_info(reason);
-  Response response = plain(request, static_cast<http::status>(info.http_status), "");
-  response.set(http::field::content_type, "application/json");
-  if (info.retry == Retry::kNever) response.set("x-should-retry", "false");
-  if (request.method() != http::verb::head) {
-    response.body() = R"({"error":{"message":")" + std::string(message) +
-                      R"(","type":"invalid_request_error","code":")" + std::string(info.name) +
-                      R"("}})" + "\n";
-  }
-  response.prepare_payload();
-  return response;
-}
-
-class BeastServer : public HttpServer {
+// Requests that are being worked on: counted on the server's thread, waited for on others.
+class RunningCount {
  public:
-  BeastServer(HttpOptions options, tcp::endpoint endpoint)
-      : options_(std::move(options)), acceptor_(io_, endpoint) {}
-
-  ~BeastServer() override {
-    io_.stop();
-    if (thread_.joinable()) thread_.join();
+  void add(int change) {
+    const std::lock_guard lock(mutex_);
+    count_ += change;
+    if (count_ == 0) none_.notify_all();
   }
-  BeastServer(const BeastServer&) = delete;
-  BeastServer& operator=(const BeastServer&) = delete;
+  bool wait_for_none(std::chrono::milliseconds wait) {
+    std::unique_lock lock(mutex_);
+    return none_.wait_for(lock, wait, [this] { return count_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable none_;
+  int count_ = 0;
+};
+
+class RealHttpServer : public HttpServer {
+ public:
+  RealHttpServer(HttpOptions options, std::shared_ptr<asio::ssl::context> tls)
+      : tls_(std::move(tls)),
+        router_(std::move(options.routes)),
+        admission_({.allowed_hosts = std::move(options.allowed_hosts),
+                    .cors_origins = std::move(options.cors_origins),
+                    .authenticator = options.authenticator,
+                    .ids = options.ids,
+                    .max_body = options.limits.max_body,
+                    .secure = tls_ != nullptr},
+                   router_),
+        budget_(std::max(options.limits.bodies_in_flight, 4 * options.limits.max_body)),
+        refusals_(options.events),
+        mailbox_(std::make_shared<Mailbox>(io_)),
+        context_{.io = io_,
+                 .limits = options.limits,
+                 .admission = admission_,
+                 .mailbox = mailbox_,
+                 .budget = budget_,
+                 .refusals = refusals_,
+                 .run_blocking = std::move(options.run_blocking),
+                 .on_closed = [this](Connection& gone) { connections_.erase(&gone); },
+                 .on_running = [this](int change) { running_.add(change); }} {}
+
+  ~RealHttpServer() override {
+    if (thread_.joinable()) {
+      asio::post(io_, [this] { close(); });
+      thread_.join();
+    }
+    mailbox_->close();
+    budget_.forget_waiters();
+  }
+  RealHttpServer(const RealHttpServer&) = delete;
+  RealHttpServer& operator=(const RealHttpServer&) = delete;
+
+  error_code open(const tcp::endpoint& endpoint) {
+    error_code failed;
+    acceptor_.open(endpoint.protocol(), failed);
+    if (!failed) acceptor_.set_option(tcp::acceptor::reuse_address(true), failed);
+    if (!failed) acceptor_.bind(endpoint, failed);
+    if (!failed) acceptor_.listen(asio::socket_base::max_listen_connections, failed);
+    if (!failed) address_ = endpoint_text(acceptor_.local_endpoint(failed));
+    return failed;
+  }
 
   void run() {
     // A named awaitable, as everywhere here: see docs/adr/0005-coroutines.md.
     asio::awaitable<void> accepting = accept();
     asio::co_spawn(io_, std::move(accepting), asio::detached);
-    thread_ = std::thread([this] { io_.run(); });
+    thread_ = std::thread([this] {
+      while (!context_.closing) io_.run_one();
+      io_.run_for(kLastTurns);
+    });
   }
 
-  [[nodiscard]] std::string address() const override {
-    const tcp::endpoint local = acceptor_.local_endpoint();
-    const std::string host = local.address().to_string();
-    const std::string port = std::to_string(local.port());
-    return local.address().is_v6() ? "[" + host + "]:" + port : host + ":" + port;
+  [[nodiscard]] std::string address() const override { return address_; }
+
+  void drain() override {
+    asio::post(io_, [this] { begin_drain(); });
+  }
+
+  bool finish(std::chrono::milliseconds wait) override {
+    asio::post(io_, [this] {
+      error_code ignored;
+      acceptor_.close(ignored);
+      begin_drain();
+    });
+    return running_.wait_for_none(wait);
   }
 
  private:
   asio::awaitable<void> accept() {
-    for (;;) {
+    while (acceptor_.is_open()) {
       error_code failed;
       auto token = asio::redirect_error(asio::use_awaitable, failed);
       tcp::socket socket = co_await acceptor_.async_accept(token);
-      if (failed == asio::error::operation_aborted) co_return;
-      if (failed) {
+      if (!failed) {
+        take(std::move(socket));
+      } else if (failed != asio::error::operation_aborted) {
         // Out of descriptors or memory: the rest is served, and some of it will end.
         asio::steady_timer pause(io_, kAcceptPause);
         co_await pause.async_wait(token);
-        continue;
       }
-      if (connections_ >= kMaxConnections) continue;  // drops the socket
-      ++connections_;
-      asio::awaitable<void> serving = serve(std::move(socket));
-      asio::co_spawn(io_, std::move(serving), asio::detached);
     }
   }
 
-  asio::awaitable<void> serve(tcp::socket socket) {
-    beast::tcp_stream stream(std::move(socket));
-    beast::flat_buffer buffer;
-    for (bool again = true; again;) {
-      again = co_await serve_one(stream, buffer);
-    }
-    error_code ignored;
-    stream.socket().shutdown(tcp::socket::shutdown_both, ignored);
-    --connections_;
-  }
-
-  // Returns whether the connection goes on.
-  asio::awaitable<bool> serve_one(beast::tcp_stream& stream, beast::flat_buffer& buffer) {
-    http::request_parser<http::string_body> parser;
-    parser.header_limit(kMaxHeaderBytes);
-    parser.body_limit(kMaxBodyBytes);
+  void take(tcp::socket socket) {
     error_code failed;
-    auto token = asio::redirect_error(asio::use_awaitable, failed);
-    if (buffer.size() == 0) {
-      // Between requests a client may be idle for longer than a request may take.
-      stream.expires_after(kIdleTimeout);
-      const auto room = buffer.prepare(kFirstRead);
-      const std::size_t got = co_await stream.async_read_some(room, token);
-      if (failed) co_return false;
-      buffer.commit(got);
-    }
-    stream.expires_after(kRequestTimeout);
-    co_await http::async_read(stream, buffer, parser, token);
-    std::optional<Response> response = answer_to(parser.get(), failed);
-    if (!response) co_return false;
-    const bool again = !failed && response->keep_alive();
-    response->keep_alive(again);
-    failed = {};
-    co_await http::async_write(stream, *response, token);
-    co_return again && !failed;
+    const tcp::endpoint from = socket.remote_endpoint(failed);
+    if (failed) return;  // gone already
+    if (connections_.size() >= context_.limits.connections) return turn_away(socket);
+    socket.set_option(tcp::no_delay(true), failed);
+    socket.set_option(asio::socket_base::keep_alive(true), failed);
+    ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes,
+                 sizeof kUnsentBytes);
+    Peer peer;
+    const asio::ip::address address = from.address();
+    peer.loopback = address.is_loopback() ||
+                    (address.is_v6() && address.to_v6().is_v4_mapped() &&
+                     asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback());
+    std::unique_ptr<Transport> transport = tls_ ? tls_transport(std::move(socket), *tls_)
+                                                : plain_transport(std::move(socket), scratch_);
+    const auto connection =
+        std::make_shared<Connection>(context_, std::move(transport), std::move(peer));
+    connections_.emplace(connection.get(), connection);
+    connection->start();
   }
 
-  // Nothing where the client is gone.
-  std::optional<Response> answer_to(const Request& request, error_code failed) {
-    if (failed == http::error::header_limit) {
-      return refusal(request, Reason::kHeadersTooLarge, "The header is larger than 16 KiB.");
-    }
-    if (failed == http::error::body_limit) {
-      return refusal(request, Reason::kBodyTooLarge, "The body is larger than 64 KiB.");
-    }
-    if (failed == beast::error::timeout) {
-      return std::nullopt;
-    }
-    if (failed && failed.category() == http::make_error_code(http::error::bad_method).category() &&
-        failed != http::error::end_of_stream && failed != http::error::partial_message) {
-      return refusal(request, Reason::kInvalidArgument, "This is not a valid HTTP/1.1 request.");
-    }
-    if (failed) return std::nullopt;
-    return route(request);
+  // Says why, as far as the socket takes it at once.
+  void turn_away(tcp::socket& socket) {
+    if (tls_) return;
+    ErrorExtras extras;
+    extras.retry_after_seconds = 1;
+    const std::string id = admission_.new_id();
+    const HttpResponse response = error_response(
+        Error(Reason::kQueueFull, "Too many connections are open.", std::move(extras)), id, {});
+    ResponseFrame frame;
+    frame.keep_alive = false;
+    frame.request_id = id;
+    const std::string date = http_date();
+    frame.date = date;
+    const std::string bytes = response_head(response, frame) + response.body;
+    error_code ignored;
+    socket.non_blocking(true, ignored);
+    socket.write_some(asio::buffer(bytes), ignored);
+    socket.shutdown(tcp::socket::shutdown_send, ignored);
   }
 
-  // In the order in which every request is checked: Host, route, method.
-  Response route(const Request& request) {
-    const auto host = request.find(http::field::host);
-    if (host == request.end() || !host_allowed({host->value().data(), host->value().size()})) {
-      return refusal(request, Reason::kPermissionDenied,
-                     "The Host header names neither localhost nor an address.");
-    }
-    std::string_view target(request.target().data(), request.target().size());
-    target = target.substr(0, target.find('?'));
-    if (target != "/livez" && target != "/readyz") {
-      return refusal(request, Reason::kNotFound, "There is no such route.");
-    }
-    if (request.method() != http::verb::get && request.method() != http::verb::head) {
-      Response response = refusal(request, Reason::kMethodNotAllowed, "Use GET.");
-      response.set(http::field::allow, "GET, HEAD");
-      return response;
-    }
-    if (target == "/livez" || options_.ready()) return plain(request, http::status::ok, "ok\n");
-    return plain(request, http::status::service_unavailable, "not ready\n");
+  void begin_drain() {
+    context_.draining = true;
+    for_each([](Connection& connection) { connection.drain(); });
   }
 
-  static constexpr std::size_t kFirstRead = 4096;
+  void close() {
+    error_code ignored;
+    acceptor_.close(ignored);
+    context_.closing = true;
+    for_each([](Connection& connection) { connection.abort(); });
+    mailbox_->close();
+    guard_.reset();
+  }
 
-  const HttpOptions options_;
+  // Also where connections end meanwhile.
+  template <typename Deed>
+  void for_each(Deed deed) {
+    std::vector<std::shared_ptr<Connection>> open;
+    open.reserve(connections_.size());
+    for (const auto& [key, weak] : connections_) {
+      if (auto connection = weak.lock()) open.push_back(std::move(connection));
+    }
+    for (const auto& connection : open) deed(*connection);
+  }
+
+  const std::shared_ptr<asio::ssl::context> tls_;  // null: no TLS
+  const Router router_;
+  const Admission admission_;
+  BodyBudget budget_;
+  RefusalLog refusals_;
+  RunningCount running_;
+  std::unordered_map<Connection*, std::weak_ptr<Connection>> connections_;
+  const std::shared_ptr<std::string> scratch_ =
+      std::make_shared<std::string>(HttpLimits::kHeaderBytes, '\0');
+  const std::shared_ptr<Mailbox> mailbox_;
+  ConnectionContext context_;
+  // Everything above outlives what waits in it.
   asio::io_context io_{1};
-  tcp::acceptor acceptor_;
-  std::size_t connections_ = 0;  // only its thread
+  asio::executor_work_guard<asio::io_context::executor_type> guard_{io_.get_executor()};
+  tcp::acceptor acceptor_{io_};
+  std::string address_;
   std::thread thread_;
 };
-
-tl::unexpected<Error> bad_address(const std::string& address) {
-  return fail(Reason::kInvalidArgument,
-              "server.http is \"" + address +
-                  "\", but must be an IP address (or localhost) and a port, like "
-                  "\"127.0.0.1:11500\".");
-}
-
-Result<tcp::endpoint> parse_endpoint(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return bad_address(address);
-  std::string host = address.substr(0, colon);
-  const std::string port = address.substr(colon + 1);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string::npos) {
-    return bad_address(address);  // IPv6 without brackets: where does the port begin?
-  }
-  if (host == "localhost") host = "127.0.0.1";
-  error_code failed;
-  const auto ip = asio::ip::make_address(host, failed);
-  const bool digits = !port.empty() && port.size() <= 5 &&
-                      port.find_first_not_of("0123456789") == std::string::npos;
-  if (failed || !digits || std::stoul(port) > 65535) return bad_address(address);
-  return tcp::endpoint(ip, static_cast<asio::ip::port_type>(std::stoul(port)));
-}
 
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(HttpOptions options) {
   const Result<tcp::endpoint> endpoint = parse_endpoint(options.address);
   if (!endpoint) return fail(endpoint.error());
-  const std::string address = options.address;
-  try {
-    auto server = std::make_unique<BeastServer>(std::move(options), *endpoint);
-    server->run();
-    return server;
-  } catch (const boost::system::system_error& problem) {
-    if (problem.code() == asio::error::address_in_use) {
-      return fail(Reason::kConflict, "HTTP cannot listen on " + address +
-                                         ": another program does. Stop it, or set server.http.");
-    }
-    const bool denied = problem.code() == asio::error::access_denied;
-    return fail(denied ? Reason::kPermissionDenied : Reason::kInvalidArgument,
-                "HTTP cannot listen on " + address + ": " + problem.code().message() +
-                    ". Set server.http to an address of this machine.");
+  std::shared_ptr<asio::ssl::context> tls;
+  if (!options.tls_cert.empty()) {
+    auto made = tls_context(options.tls_cert, options.tls_key);
+    if (!made) return fail(made.error());
+    tls = *std::move(made);
   }
+  const std::string address = options.address;
+  auto server = std::make_unique<RealHttpServer>(std::move(options), std::move(tls));
+  if (const error_code failed = server->open(*endpoint); failed) {
+    return fail(listen_error(address, failed));
+  }
+  server->run();
+  return server;
 }
 
 }  // namespace berth::gateway

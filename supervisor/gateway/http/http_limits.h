@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace berth::gateway {
+
+// What one client, and all of them together, may take of the HTTP server. docs/security.md tells
+// them to operators.
+struct HttpLimits {
+  // Open at the same time; the next one is answered 429 and closed.
+  std::size_t connections = 4096;
+  // Request line and header fields, and also what is read ahead of a request that is worked on.
+  static constexpr std::size_t kHeaderBytes = 16U << 10;
+  static constexpr std::size_t kHeaderFields = 100;
+  std::uint64_t max_body = 64U << 20;  // bytes of one request
+  // Bytes of all bodies that are being received or wait for the pool; at least max_body. More wait.
+  std::uint64_t bodies_in_flight = 256U << 20;
+  // From this size on a body is parsed on the pool.
+  std::size_t pool_body = 256U << 10;
+
+  std::chrono::milliseconds handshake_timeout{10'000};  // TLS
+  // From the connection's start, or a request's first byte, to the end of its header.
+  std::chrono::milliseconds header_timeout{10'000};
+  std::chrono::milliseconds idle_timeout{60'000};  // between requests
+  // A body may take this long, and a second more for each body_bytes_per_second of it.
+  std::chrono::milliseconds body_grace{10'000};
+  std::uint64_t body_bytes_per_second = 16U << 10;
+  std::chrono::milliseconds body_wait{5'000};       // for other bodies to go, then 429
+  std::chrono::milliseconds write_timeout{60'000};  // for a client to take one byte
+  std::chrono::milliseconds linger{1'000};          // for a client to read the last answer
+};
+
+}  // namespace berth::gateway

@@ -1,0 +1,161 @@
+#include "supervisor/gateway/http/request_parser.h"
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <functional>
+#include <utility>
+
+#include "supervisor/gateway/http/head_rules.h"
+#include "supervisor/gateway/http/http_limits.h"
+
+namespace berth::gateway {
+namespace {
+
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+constexpr std::size_t kChunkExtensionBytes = 256;
+
+std::string text(beast::string_view from) {
+  return {from.data(), from.size()};
+}
+
+// "http://HOST/path", which HTTP allows beside "/path": the path, where it names the same host.
+Status take_target(std::string_view target, RequestHead& head) {
+  if (!target.starts_with('/')) {
+    const std::size_t scheme = target.starts_with("https://") ? 8 : 7;
+    if (!target.starts_with("https://") && !target.starts_with("http://")) {
+      return fail(Reason::kInvalidArgument, "The request's target must be a path.");
+    }
+    target.remove_prefix(scheme);
+    const std::size_t slash = target.find_first_of("/?");
+    const std::string_view authority = target.substr(0, slash);
+    if (!beast::iequals({authority.data(), authority.size()}, head.host)) {
+      return fail(Reason::kInvalidArgument,
+                  "The request's target names another host than its Host header.");
+    }
+    target = slash == std::string_view::npos ? "/" : target.substr(slash);
+    if (target.starts_with('?')) {
+      return fail(Reason::kInvalidArgument, "The request's target has no path.");
+    }
+  }
+  target = target.substr(0, target.find('#'));
+  const std::size_t mark = target.find('?');
+  head.path = target.substr(0, mark);
+  if (mark != std::string_view::npos) head.query = target.substr(mark + 1);
+  return {};
+}
+
+bool tells_of_a_proxy(beast::string_view name) {
+  constexpr beast::string_view kPrefix = "x-forwarded-";
+  return beast::iequals(name, "forwarded") || beast::iequals(name, "via") ||
+         (name.size() > kPrefix.size() && beast::iequals(name.substr(0, kPrefix.size()), kPrefix));
+}
+
+}  // namespace
+
+struct RequestParser::Impl {
+  Impl() {
+    parser.header_limit(HttpLimits::kHeaderBytes);
+    parser.body_limit(boost::none);
+    parser.on_chunk_header(check_chunk);
+  }
+
+  http::request_parser<http::string_body> parser;
+  // What Beast leaves to its callers; kept here as the parser holds a reference.
+  std::function<void(std::uint64_t, beast::string_view, error_code&)> check_chunk =
+      [](std::uint64_t, beast::string_view extension, error_code& failed) {
+        const bool plain = std::ranges::all_of(extension, [](char c) {
+          return c == '\t' || (static_cast<unsigned char>(c) >= ' ' && c != 0x7F);
+        });
+        if (!plain || extension.size() > kChunkExtensionBytes) {
+          failed = http::error::bad_chunk_extension;
+        }
+      };
+};
+
+RequestParser::RequestParser() : impl_(std::make_unique<Impl>()) {}
+RequestParser::~RequestParser() = default;
+
+Result<RequestHead> RequestParser::head(std::string_view bytes) {
+  if (Status checked = check_head(bytes); !checked) return fail(checked.error());
+  error_code failed;
+  impl_->parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), failed);
+  if (failed || !impl_->parser.is_header_done()) {
+    return fail(Reason::kInvalidArgument,
+                "This is not a valid HTTP/1.1 request: " + failed.message() + ".");
+  }
+  const auto& message = impl_->parser.get();
+  RequestHead head;
+  head.method = text(message.method_string());
+  head.host = text(message[http::field::host]);
+  head.authorization = text(message[http::field::authorization]);
+  head.content_type = text(message[http::field::content_type]);
+  head.last_event_id = text(message["Last-Event-ID"]);
+  head.preflight_method = text(message[http::field::access_control_request_method]);
+  if (const auto found = message.find(http::field::origin); found != message.end()) {
+    head.origin = text(found->value());
+  }
+  if (const auto found = message.find("X-Request-Id"); found != message.end()) {
+    head.request_id = text(found->value());
+  }
+  head.forwarded = std::ranges::any_of(
+      message, [](const auto& field) { return tells_of_a_proxy(field.name_string()); });
+  head.old_version = message.version() < 11;
+  head.keep_alive = impl_->parser.keep_alive();
+  head.expects_continue = !message[http::field::expect].empty();
+  head.chunked = impl_->parser.chunked();
+  if (const auto length = impl_->parser.content_length()) head.content_length = *length;
+  const beast::string_view target = message.target();
+  if (Status taken = take_target({target.data(), target.size()}, head); !taken) {
+    return fail(taken.error());
+  }
+  return head;
+}
+
+void RequestParser::expect_body(std::uint64_t most) {
+  impl_->parser.body_limit(most);
+  impl_->parser.eager(true);
+}
+
+Result<std::size_t> RequestParser::body(std::string_view bytes) {
+  if (impl_->parser.is_done()) return 0;
+  error_code failed;
+  const std::size_t taken =
+      impl_->parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), failed);
+  if (failed == http::error::need_more) failed = {};
+  if (failed == http::error::body_limit || failed == http::error::buffer_overflow) {
+    return fail(Reason::kBodyTooLarge, "The body is larger than server.max_body allows.");
+  }
+  if (failed) {
+    return fail(Reason::kInvalidArgument,
+                "The chunks of the body cannot be read: " + failed.message() + ".");
+  }
+  return taken;
+}
+
+bool RequestParser::body_done() const {
+  return impl_->parser.is_done();
+}
+
+bool RequestParser::declared() const {
+  return !impl_->parser.chunked();
+}
+
+std::size_t RequestParser::body_bytes() const {
+  return impl_->parser.get().body().size();
+}
+
+std::string RequestParser::take_body() {
+  return std::move(impl_->parser.get().body());
+}
+
+void RequestParser::drop_body() {
+  impl_->parser.get().body().clear();
+}
+
+}  // namespace berth::gateway

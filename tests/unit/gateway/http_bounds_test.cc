@@ -1,0 +1,234 @@
+// What one client may take of time and memory.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "http_test_support.h"
+
+namespace berth::gateway {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kEcho =
+    "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+const std::string kPostWait =
+    "POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+
+// A pool whose one thread works only when the test lets it.
+class HeldPool {
+ public:
+  HeldPool() : thread_([this] { work(); }) {}
+  HeldPool(const HeldPool&) = delete;
+  HeldPool& operator=(const HeldPool&) = delete;
+  ~HeldPool() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+
+  void run(std::function<void()> job) {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+    changed_.notify_all();
+  }
+  void let_one() {
+    const std::lock_guard lock(mutex_);
+    ++allowed_;
+    changed_.notify_all();
+  }
+  bool wait_for_job() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 30s, [this] { return !jobs_.empty(); });
+  }
+  std::thread::id id() const { return thread_.get_id(); }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return ended_ || (allowed_ > 0 && !jobs_.empty()); });
+      if (ended_) return;
+      --allowed_;
+      const std::function<void()> job = std::move(jobs_.front());
+      jobs_.pop_front();
+      lock.unlock();
+      job();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> jobs_;
+  int allowed_ = 0;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+class HttpBounds : public HttpServerTest {
+ protected:
+  void limit(const std::function<void(HttpLimits&)>& set) {
+    HttpOptions options;
+    set(options.limits);
+    serve(std::move(options));
+  }
+};
+
+TEST_F(HttpBounds, AHeaderIsBounded) {
+  const std::string start = "GET /open HTTP/1.1\r\nHost: localhost\r\n";
+  const std::string large = client().exchange(start + "X: " + std::string(20000, 'x') + "\r\n\r\n");
+  EXPECT_EQ(status_of(large), "431") << large;
+  EXPECT_EQ(status_of(client().exchange(start + "X: " + std::string(16384, 'x'))), "431");
+  EXPECT_EQ(status_of(client().exchange("GET /" + std::string(20000, 'x'))), "431");
+  std::string fields;
+  for (int i = 0; i < 101; ++i) fields += "X: y\r\n";
+  EXPECT_EQ(status_of(client().exchange(start + fields + "\r\n")), "431");
+  EXPECT_EQ(status_of(ask(start + "X: " + std::string(15000, 'x') + "\r\n")), "200");
+}
+
+TEST_F(HttpBounds, ASlowHeaderEnds) {
+  limit([](HttpLimits& limits) { limits.header_timeout = 100ms; });
+  RawClient slow = client();
+  slow.send("GET /open HTTP/1.1\r\nHost: local");
+  const std::string answer = slow.read_all();
+  EXPECT_EQ(status_of(answer), "408") << answer;
+  EXPECT_TRUE(has(answer, "\r\nConnection: close\r\n"));
+  RawClient silent = client();
+  EXPECT_EQ(silent.read_all(), "");
+}
+
+TEST_F(HttpBounds, AnIdleConnectionEnds) {
+  limit([](HttpLimits& limits) { limits.idle_timeout = 100ms; });
+  RawClient idle = client();
+  idle.send("GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(status_of(idle.read_answer()), "200");
+  EXPECT_EQ(idle.read_all(), "");
+}
+
+TEST_F(HttpBounds, ASlowBodyEnds) {
+  limit([](HttpLimits& limits) { limits.body_grace = 100ms; });
+  RawClient slow = client();
+  slow.send(kEcho + "Content-Length: 100\r\n\r\n{");
+  EXPECT_EQ(status_of(slow.read_all()), "408");
+  RawClient chunks = client();
+  chunks.send(kEcho + "Transfer-Encoding: chunked\r\n\r\n1\r\n{");
+  EXPECT_EQ(status_of(chunks.read_all()), "408");
+}
+
+TEST_F(HttpBounds, ATruncatedBodyIsSaid) {
+  RawClient cut = client();
+  cut.send(kEcho + "Content-Length: 100\r\n\r\n{}");
+  cut.end_sending();
+  const std::string answer = cut.read_all();
+  EXPECT_EQ(status_of(answer), "400") << answer;
+  EXPECT_TRUE(has(answer, "after 2 bytes")) << answer;
+}
+
+TEST_F(HttpBounds, ABodyIsBounded) {
+  limit([](HttpLimits& limits) { limits.max_body = 1000; });
+  const std::string declared = ask(kEcho + "Content-Length: 1001\r\n");
+  EXPECT_EQ(status_of(declared), "413");
+  EXPECT_TRUE(has(declared, R"("limit":1000)")) << declared;
+  EXPECT_TRUE(ask(kEcho + "Content-Length: 1000\r\n", std::string(1000, 'x')).ends_with("xxx"));
+  RawClient chunks = client();
+  chunks.send(kEcho + "Transfer-Encoding: chunked\r\n\r\n");
+  for (int i = 0; i < 100; ++i) chunks.send("a\r\n0123456789\r\n");
+  chunks.send("1\r\nx\r\n0\r\n\r\n");
+  EXPECT_EQ(status_of(chunks.read_all()), "413");
+  EXPECT_EQ(status_of(ask(kEcho + "Transfer-Encoding: chunked\r\n", "fffffff\r\n")), "413");
+}
+
+TEST_F(HttpBounds, AllBodiesTogetherAreBounded) {
+  limit([](HttpLimits& limits) {
+    limits.max_body = 1 << 20;
+    limits.bodies_in_flight = 0;  // four of the largest
+    limits.body_wait = 100ms;
+  });
+  const std::string head = kEcho + "Content-Length: 1048576\r\n\r\n";
+  const std::string body(1 << 20, 'x');
+  std::vector<RawClient> senders;
+  for (int i = 0; i < 4; ++i) {
+    senders.push_back(client());
+    // Nobody answers before all of it has come, so that it is certain to be counted.
+    senders.back().send(head.substr(0, head.size() - 2) + "Expect: 100-continue\r\n\r\n");
+    senders.back().read_until("100 Continue\r\n\r\n");
+  }
+  const std::string refused = client().exchange(head);
+  EXPECT_EQ(status_of(refused), "429") << refused;
+  EXPECT_TRUE(has(refused, "\r\nRetry-After: 1\r\n")) << refused;
+  EXPECT_TRUE(has(refused, R"("code":"queue_full")")) << refused;
+  senders[0].send(body);
+  EXPECT_EQ(status_of(senders[0].read_answer()), "200");
+  RawClient again = client();
+  again.send(head + body);
+  EXPECT_EQ(status_of(again.read_answer()), "200");
+}
+
+TEST_F(HttpBounds, ConnectionsAreBounded) {
+  limit([](HttpLimits& limits) { limits.connections = 2; });
+  RawClient first = client();
+  RawClient second = client();
+  for (RawClient* one : {&first, &second}) {
+    one->send("GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_EQ(status_of(one->read_answer()), "200");
+  }
+  const std::string refused = client().read_all();
+  EXPECT_EQ(status_of(refused), "429") << refused;
+  EXPECT_TRUE(has(refused, "\r\nRetry-After: 1\r\n")) << refused;
+  // When one ends there is room again.
+  first.send("GET /open HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  first.read_all();
+  first.close();
+  std::string answer;
+  for (int i = 0; i < 1000 && status_of(answer) != "200"; ++i) answer = get("/open");
+  EXPECT_EQ(status_of(answer), "200");
+}
+
+TEST_F(HttpBounds, ALargeBodyIsWorkedOnInThePool) {
+  HeldPool pool;
+  HttpOptions options;
+  options.run_blocking = [&pool](std::function<void()> job) { pool.run(std::move(job)); };
+  serve(options);
+  const std::string body(300 << 10, 'x');
+  const std::string request =
+      kPostWait + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  RawClient large = client();
+  large.send(request);
+  pool.let_one();
+  Arrived arrived = next();
+  EXPECT_EQ(arrived.thread, pool.id());
+  EXPECT_EQ(arrived.request.body.size(), body.size());
+  arrived.reply->send({.body = "taken"});
+  EXPECT_TRUE(large.read_answer().ends_with("taken"));
+
+  // A client that hangs up before the pool has time: nothing is started for him.
+  RawClient hasty = client();
+  hasty.send(request);
+  EXPECT_TRUE(pool.wait_for_job());
+  hasty.close();
+  large.send("GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(status_of(large.read_answer()), "200");
+  pool.let_one();
+  RawClient small = client();
+  small.send(kPostWait + "Content-Length: 2\r\n\r\n{}");
+  arrived = next();
+  EXPECT_NE(arrived.thread, pool.id());
+  EXPECT_EQ(arrived.request.body, "{}");
+  server_.reset();
+}
+
+}  // namespace
+}  // namespace berth::gateway
