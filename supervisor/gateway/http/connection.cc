@@ -16,8 +16,6 @@ namespace asio = boost::asio;
 
 // The body of a refused request is read over when it is this small, else the connection ends.
 constexpr std::uint64_t kSkippedBytes = 64U << 10;
-// A body whose length nobody said grows by doubling: old and new copy exist at the same time.
-constexpr std::uint64_t kGrowth = 3;
 
 std::chrono::steady_clock::time_point now() {
   return std::chrono::steady_clock::now();
@@ -36,10 +34,6 @@ class Leaving {
   ConnectionContext& context_;
   Connection& connection_;
 };
-
-Error timeout(std::string what) {
-  return {Reason::kRequestTimeout, std::move(what)};
-}
 
 }  // namespace
 
@@ -85,7 +79,11 @@ asio::awaitable<bool> Connection::serve_one() {
   first_ = false;
   if (!asked || gone_) co_return false;
   const bool again = co_await answered();
-  co_return again;
+  if (!again || !skipped_) co_return again;
+  // The answer did not wait for the body; the next request does.
+  const std::unique_ptr<RequestParser> parser = std::move(skipped_);
+  const Status skipped = co_await read_body(*parser, false);
+  co_return skipped.has_value();
 }
 
 asio::awaitable<bool> Connection::receive() {
@@ -109,7 +107,8 @@ asio::awaitable<bool> Connection::receive() {
     refuse(head.error());
     co_return true;
   }
-  const bool asked = co_await receive_behind(*parser, *head);
+  Awaitable<bool> behind = receive_behind(std::move(parser), *head);
+  const bool asked = co_await std::move(behind);
   if (inbox_.empty()) inbox_ = {};  // gives its memory back
   co_return asked;
 }
@@ -136,14 +135,15 @@ asio::awaitable<Result<std::size_t>> Connection::receive_head() {
     }
     if (now() >= deadline) {
       if (inbox_.empty()) co_return 0;
-      co_return fail(timeout("The header did not come in time."));
+      co_return fail(Reason::kRequestTimeout, "The header did not come in time.");
     }
     co_await more(deadline);
   }
 }
 
 // The checks, the body, and the start of the route's work or the refusal.
-asio::awaitable<bool> Connection::receive_behind(RequestParser& parser, RequestHead& head) {
+asio::awaitable<bool> Connection::receive_behind(std::unique_ptr<RequestParser> parser,
+                                                 RequestHead& head) {
   Verdict verdict = context_.admission.judge(head, peer_);
   if (verdict.route != nullptr && verdict.route->access != Access::kOpen && context_.draining) {
     verdict.refusal = Error(Reason::kShuttingDown, "The server is stopping.");
@@ -154,8 +154,7 @@ asio::awaitable<bool> Connection::receive_behind(RequestParser& parser, RequestH
     const bool skip =
         !head.expects_continue && !head.chunked && head.content_length <= kSkippedBytes;
     if (head.has_body() && skip) {
-      const Status read = co_await read_body(parser, false);
-      if (!read) exchange_.keep_alive = false;
+      skipped_ = std::move(parser);
     } else if (head.has_body()) {
       exchange_.keep_alive = false;
     }
@@ -167,7 +166,7 @@ asio::awaitable<bool> Connection::receive_behind(RequestParser& parser, RequestH
     co_return true;
   }
   if (head.has_body()) {
-    const Status read = co_await receive_body(parser, head);
+    const Status read = co_await receive_body(*parser, head);
     if (!read) {
       exchange_.keep_alive = false;
       refuse(read.error());
@@ -179,74 +178,12 @@ asio::awaitable<bool> Connection::receive_behind(RequestParser& parser, RequestH
                       .path = std::move(head.path),
                       .arguments = std::move(verdict.arguments),
                       .query = std::move(head.query),
-                      .body = parser.take_body(),
+                      .body = parser->take_body(),
                       .caller = std::move(verdict.caller),
                       .id = exchange_.request_id,
                       .last_event_id = std::move(head.last_event_id)};
   start_route(*verdict.route, std::move(request));
   co_return true;
-}
-
-asio::awaitable<Status> Connection::receive_body(RequestParser& parser, const RequestHead& head) {
-  charge_.emplace(context_.budget);
-  if (!head.chunked) {
-    Status room = co_await charged(head.content_length);
-    if (!room) co_return room;
-  }
-  if (head.expects_continue && inbox_.empty()) write(std::string(kContinue));
-  Status read = co_await read_body(parser, true);
-  if (!read) charge_.reset();
-  co_return read;
-}
-
-asio::awaitable<Status> Connection::read_body(RequestParser& parser, bool keep) {
-  parser.expect_body(context_.limits.max_body);
-  const Time began = now();
-  std::uint64_t total = 0;
-  for (;;) {
-    const Result<std::size_t> taken = parser.body(inbox_);
-    if (!taken) co_return fail(taken.error());
-    inbox_.erase(0, *taken);
-    total += *taken;
-    if (!keep) parser.drop_body();
-    if (parser.body_done()) co_return Status{};
-    if (gone_ || input_ended_) {
-      co_return fail(Reason::kInvalidArgument,
-                     "The body ends before its end, after " + std::to_string(total) + " bytes.");
-    }
-    if (inbox_.size() >= HttpLimits::kHeaderBytes) {
-      co_return fail(Reason::kInvalidArgument, "A chunk of the body has too long a head.");
-    }
-    if (keep) {
-      // Where the length was declared, this much was taken before.
-      const std::uint64_t wanted = parser.declared() ? 0 : kGrowth * parser.body_bytes();
-      Status room = co_await charged(wanted);
-      if (!room) co_return room;
-    }
-    const Time deadline =
-        began + context_.limits.body_grace +
-        std::chrono::milliseconds(total * 1000 / context_.limits.body_bytes_per_second);
-    if (now() >= deadline) co_return fail(timeout("The body did not come in time."));
-    co_await more(deadline);
-  }
-}
-
-asio::awaitable<Status> Connection::charged(std::uint64_t bytes) {
-  const Time deadline = now() + context_.limits.body_wait;
-  while (!charge_->grow_to(bytes)) {
-    if (gone_ || now() >= deadline) {
-      ErrorExtras extras;
-      extras.retry_after_seconds = 1;
-      co_return fail(Error(Reason::kQueueFull,
-                           "Too many large requests are being received. Try again soon.",
-                           std::move(extras)));
-    }
-    context_.budget.wait([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->wake();
-    });
-    co_await wait(deadline);
-  }
-  co_return Status{};
 }
 
 // The last answer is on its way; a client that still sends would otherwise lose it to a reset.

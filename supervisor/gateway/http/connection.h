@@ -94,7 +94,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Returns whether there is something to answer.
   Awaitable<bool> receive();
   Awaitable<Result<std::size_t>> receive_head();
-  Awaitable<bool> receive_behind(RequestParser& parser, RequestHead& head);
+  Awaitable<bool> receive_behind(std::unique_ptr<RequestParser> parser, RequestHead& head);
   Awaitable<Status> receive_body(RequestParser& parser, const RequestHead& head);
   Awaitable<Status> read_body(RequestParser& parser, bool keep);
   Awaitable<Status> charged(std::uint64_t bytes);
@@ -142,6 +142,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Exchange exchange_;
   std::optional<BodyCharge> charge_;
+  std::unique_ptr<RequestParser> skipped_;  // of a refused request, whose body is read over
 };
 
 }  // namespace berth::gateway
