@@ -113,7 +113,8 @@ void Forwarding::on_end(Status status) {
 }
 
 WorkerRequest::Served Forwarding::served() const {
-  return {};
+  const core::Usage usage = names_ ? names_->usage() : core::Usage();
+  return {{}, usage.prompt_tokens, usage.completion_tokens};
 }
 
 void Forwarding::on_failed(const Error& error) {

@@ -1,5 +1,6 @@
 #include "supervisor/gateway/model_name.h"
 
+#include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/string_view.hpp>
@@ -12,6 +13,8 @@ namespace {
 
 constexpr std::string_view kModel = "model";
 constexpr std::string_view kError = "error";
+constexpr std::string_view kUsage = "usage";
+constexpr std::size_t kLongestUsage = 1024;
 // "\u006d\u006f\u0064\u0065\u006c"
 constexpr std::size_t kLongestKey = 6 * kModel.size();
 constexpr std::string_view kData = "data:";
@@ -33,7 +36,7 @@ bool means(const std::string& key, std::string_view name) {
 }  // namespace
 
 std::size_t ModelScanner::skippable(std::string_view text) const {
-  if (!in_string_ || escaped_ || role_ != Role::kOther) return 0;
+  if (!in_string_ || escaped_ || role_ != Role::kOther || in_usage_) return 0;
   std::size_t size = 0;
   while (size < text.size() && text[size] != '"' && text[size] != '\\') ++size;
   return size;
@@ -59,6 +62,7 @@ void ModelScanner::end_key() {
   const bool may_be_ours = key_.size() <= kLongestKey;
   key_is_model_ = may_be_ours && means(key_, kModel);
   key_is_error_ = may_be_ours && means(key_, kError);
+  key_is_usage_ = may_be_ours && means(key_, kUsage);
 }
 
 ModelScanner::Byte ModelScanner::open_string() {
@@ -76,8 +80,31 @@ ModelScanner::Byte ModelScanner::open_string() {
   return Byte::kKeep;
 }
 
+void ModelScanner::open(char byte) {
+  if (depth_ == 0) in_object_ = byte == '{';
+  if (depth_ == 1 && in_object_ && expects_value_ && key_is_usage_ && byte == '{') {
+    in_usage_ = true;
+    usage_.clear();
+  }
+  expects_key_ = depth_ == 0;
+  expects_value_ = false;
+  ++depth_;
+}
+
+void ModelScanner::close() {
+  if (depth_ > 0) --depth_;
+  if (depth_ != 1 || !std::exchange(in_usage_, false)) return;
+  usage_ += '}';
+  if (usage_.size() > kLongestUsage) usage_.clear();
+}
+
 ModelScanner::Byte ModelScanner::take(char byte) {
-  if (in_string_) return take_in_string(byte);
+  const Byte kind = in_string_ ? take_in_string(byte) : take_outside(byte);
+  if (in_usage_ && usage_.size() <= kLongestUsage) usage_ += byte;
+  return kind;
+}
+
+ModelScanner::Byte ModelScanner::take_outside(char byte) {
   const bool outermost = depth_ == 1 && in_object_;
   if (outermost && expects_value_ && key_is_error_ && !blank(byte)) {
     saw_error_ = saw_error_ || byte != 'n';  // null
@@ -87,14 +114,11 @@ ModelScanner::Byte ModelScanner::take(char byte) {
       return open_string();
     case '{':
     case '[':
-      if (depth_ == 0) in_object_ = byte == '{';
-      expects_key_ = depth_ == 0;
-      expects_value_ = false;
-      ++depth_;
+      open(byte);
       return Byte::kKeep;
     case '}':
     case ']':
-      if (depth_ > 0) --depth_;
+      close();
       return Byte::kKeep;
     case ':':
       if (outermost) {
@@ -201,10 +225,28 @@ void AnswerNames::rename_json(std::string_view piece, std::string& out) {
   }
 }
 
+core::Usage AnswerNames::usage() const {
+  core::Usage usage;
+  boost::system::error_code failed;
+  const std::string& text = scanner_.usage().empty() ? usage_ : scanner_.usage();
+  const boost::json::value said = boost::json::parse(text, failed);
+  if (failed || !said.is_object()) return usage;
+  const auto count = [&said](const char* key) {
+    const boost::json::value* number = said.get_object().if_contains(key);
+    boost::system::error_code none;
+    const auto read = number == nullptr ? 0 : number->to_number<std::uint32_t>(none);
+    return none ? 0 : read;
+  };
+  usage.prompt_tokens = count("prompt_tokens");
+  usage.completion_tokens = count("completion_tokens");
+  return usage;
+}
+
 void AnswerNames::end_line() {
   if (place_ == Place::kData && !data_.empty()) {
     done_ = data_ == kDone;
     error_ = scanner_.saw_error();
+    if (!scanner_.usage().empty()) usage_ = scanner_.usage();
   }
   scanner_ = ModelScanner();
   data_.clear();

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "supervisor/core/generation.h"
+
 namespace berth::gateway {
 
 // Finds the member `model` of the outermost object of a JSON text, so that its value can be
@@ -23,6 +25,9 @@ class ModelScanner {
   // How many bytes at the front of `text` are kKeep and need not be taken.
   [[nodiscard]] std::size_t skippable(std::string_view text) const;
 
+  // The object `usage` of the outermost one, as it came; empty where there is none, or where it is
+  // longer than 1 KiB.
+  [[nodiscard]] const std::string& usage() const { return usage_; }
   // Whether the outermost object has an `error` that is not null.
   [[nodiscard]] bool saw_error() const { return saw_error_; }
 
@@ -30,6 +35,9 @@ class ModelScanner {
   enum class Role : std::uint8_t { kKey, kModel, kOther };
 
   Byte take_in_string(char byte);
+  Byte take_outside(char byte);
+  void open(char byte);
+  void close();
   void end_key();
   Byte open_string();
 
@@ -43,6 +51,9 @@ class ModelScanner {
   std::string key_;  // as written; cut where it is longer than any way to write one of ours
   bool key_is_model_ = false;
   bool key_is_error_ = false;
+  bool key_is_usage_ = false;
+  bool in_usage_ = false;
+  std::string usage_;
   bool saw_error_ = false;
 };
 
@@ -64,6 +75,8 @@ class AnswerNames {
   std::string rename(std::string_view piece);
   // Whether an event stream may end here: its last event said "[DONE]", or an error.
   [[nodiscard]] bool event_stream_ended() const;
+  // The tokens that the answer says it took; what it does not say is 0.
+  [[nodiscard]] core::Usage usage() const;
 
  private:
   enum class Place : std::uint8_t { kField, kData, kRest };
@@ -79,6 +92,7 @@ class AnswerNames {
   std::string data_;         // the first bytes of such a line, without blanks
   bool done_ = false;
   bool error_ = false;
+  std::string usage_;  // of the events that are over
 };
 
 }  // namespace berth::gateway

@@ -22,6 +22,7 @@
 
 #include "common/text.h"
 #include "supervisor/process/launch_error.h"
+#include "supervisor/process/listening_sockets.h"
 #include "supervisor/process/proc.h"
 #include "supervisor/process/system_error.h"
 
@@ -107,84 +108,6 @@ std::optional<ReservedPort> bind_port(std::uint16_t port) {
 // --- Looking who listens.
 
 using Inode = std::uint64_t;
-
-struct ListeningSocket {
-  Inode inode = 0;
-  uid_t user = 0;
-  bool user_known = false;
-};
-
-struct Sockets {
-  std::vector<ListeningSocket> loopback;    // bound to 127.0.0.1
-  std::vector<ListeningSocket> everywhere;  // bound to all addresses
-};
-
-std::string hex_word(std::uint32_t word) {
-  std::array<char, 9> text{};
-  std::snprintf(text.data(), text.size(), "%08X", word);
-  return text.data();
-}
-
-// As the kernel writes addresses: each 32-bit word in the machine's order.
-struct Addresses {
-  std::string loopback4 = hex_word(htonl(INADDR_LOOPBACK));
-  std::string any4 = hex_word(0);
-  std::string loopback6 = hex_word(0) + hex_word(0) + hex_word(htonl(0xFFFF)) + loopback4;
-  std::string any6 = hex_word(0) + hex_word(0) + hex_word(0) + hex_word(0);
-};
-
-// Of /proc/net/tcp or tcp6.
-void read_listeners(const char* path, std::uint16_t port, Sockets& sockets) {
-  const Addresses addresses;
-  std::array<char, 5> wanted{};
-  std::snprintf(wanted.data(), wanted.size(), "%04X", static_cast<unsigned int>(port));
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);  // the heading
-  while (std::getline(file, line)) {
-    std::istringstream fields(line);
-    std::string slot;
-    std::string local;
-    std::string remote;
-    std::string state;
-    std::string skipped;
-    ListeningSocket found;
-    fields >> slot >> local >> remote >> state;
-    if (state != "0A") continue;  // TCP_LISTEN
-    const std::size_t colon = local.find(':');
-    if (colon == std::string::npos || local.compare(colon + 1, std::string::npos, wanted.data())) {
-      continue;
-    }
-    fields >> skipped >> skipped >> skipped >> found.user >> skipped >> found.inode;
-    if (!fields) continue;
-    found.user_known = true;
-    const std::string address = local.substr(0, colon);
-    if (address == addresses.loopback4 || address == addresses.loopback6) {
-      sockets.loopback.push_back(found);
-    } else if (address == addresses.any4 || address == addresses.any6) {
-      sockets.everywhere.push_back(found);
-    }
-  }
-}
-
-std::vector<ListeningSocket> read_unix_listeners(const std::string& path) {
-  std::vector<ListeningSocket> sockets;
-  std::ifstream file("/proc/net/unix");
-  std::string line;
-  std::getline(file, line);
-  while (std::getline(file, line)) {
-    std::istringstream fields(line);
-    std::string skipped;
-    std::string flags;
-    ListeningSocket found;
-    fields >> skipped >> skipped >> skipped >> flags >> skipped >> skipped >> found.inode;
-    std::string bound;
-    std::getline(fields >> std::ws, bound);
-    constexpr std::string_view kAccepting = "00010000";  // __SO_ACCEPTCON
-    if (flags == kAccepting && bound == path) sockets.push_back(found);
-  }
-  return sockets;
-}
 
 // Whether the process has one of the sockets open.
 bool holds(pid_t pid, Inode inode) {
@@ -295,9 +218,7 @@ Result<ReservedPort> PortBook::reserve() {
 }
 
 Listener listener_on_port(std::uint16_t port, pid_t root) {
-  Sockets sockets;
-  read_listeners("/proc/net/tcp", port, sockets);
-  read_listeners("/proc/net/tcp6", port, sockets);
+  const ListeningSockets sockets = listening_at_port(port);
   // The kernel takes the closest address first.
   Listener listener = judge(sockets.loopback.empty() ? sockets.everywhere : sockets.loopback, root);
   listener.everywhere = !sockets.everywhere.empty() && listener.who == Answerer::kChild &&
@@ -306,7 +227,7 @@ Listener listener_on_port(std::uint16_t port, pid_t root) {
 }
 
 Listener listener_on_socket(const std::string& path, pid_t root) {
-  return judge(read_unix_listeners(path), root);
+  return judge(listening_at_path(path), root);
 }
 
 }  // namespace berth::process

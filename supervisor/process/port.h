@@ -64,8 +64,8 @@ struct Listener {
 };
 
 // Who accepts connections to 127.0.0.1:`port`: every socket that the kernel might choose must
-// belong to `root` (0: nobody) or one of its descendants. Any thread; reads memory-backed files,
-// about a millisecond.
+// belong to `root` (0: nobody) or one of its descendants. Any thread; about 0.1 ms, or some
+// milliseconds where the kernel has no sock_diag(7).
 Listener listener_on_port(std::uint16_t port, pid_t root);
 
 // The same for a Unix socket.

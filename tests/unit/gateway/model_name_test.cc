@@ -102,6 +102,27 @@ TEST(ModelName, L27_AnEventStreamEndsWithDoneOrAnError) {
   EXPECT_FALSE(may_end("data: {\"error\":1}\n\ndata: {}\n\n")) << "it went on";
 }
 
+TEST(ModelName, L27_TheUsageOfAnAnswerIsRead) {
+  const auto tokens = [](AnswerKind kind, const std::string& answer) {
+    AnswerNames names(kind, "ours");
+    for (const char byte : answer) names.rename(std::string(1, byte));
+    return std::vector{names.usage().prompt_tokens, names.usage().completion_tokens};
+  };
+  EXPECT_THAT(tokens(AnswerKind::kJson, R"({"x":{"usage":{"prompt_tokens":9}},"usage":{"note":"}",)"
+                                        R"("d":{"c":1},"prompt_tokens":7,"completion_tokens":2}})"),
+              ElementsAre(7, 2));
+  EXPECT_THAT(tokens(AnswerKind::kEvents,
+                     "data: {\"usage\":{\"prompt_tokens\":7}}\n\ndata: {\"usage\":null}\n\n"
+                     "data: [DONE]\n\n"),
+              ElementsAre(7, 0));
+  for (const std::string& none :
+       {std::string(), std::string("{}"), std::string(R"({"usage":[{"prompt_tokens":7}]})"),
+        R"({"usage":{"x":")" + std::string(2000, 'x') + R"(","prompt_tokens":7}})",
+        std::string(R"({"usage":{"prompt_tokens":-1}})")}) {
+    EXPECT_THAT(tokens(AnswerKind::kJson, none), ElementsAre(0, 0)) << none;
+  }
+}
+
 TEST(ModelName, L27_KindsOfAnswers) {
   EXPECT_EQ(answer_kind("text/event-stream; charset=utf-8"), AnswerKind::kEvents);
   EXPECT_EQ(answer_kind("application/json"), AnswerKind::kJson);
