@@ -21,19 +21,19 @@ bool is_the_server(const std::string& service) {
 }  // namespace
 
 HealthChanges::Token::Token(HealthChanges& changes, std::function<void()> look)
-    : changes_(changes), look_(std::move(look)) {
-  const std::lock_guard lock(changes_.mutex_);
-  changes_.tokens_.insert(this);
+    : shared_(changes.shared_), look_(std::move(look)) {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->tokens.insert(this);
 }
 
 HealthChanges::Token::~Token() {
-  const std::lock_guard lock(changes_.mutex_);
-  changes_.tokens_.erase(this);
+  const std::lock_guard lock(shared_->mutex);
+  shared_->tokens.erase(this);
 }
 
 void HealthChanges::changed() {
-  const std::lock_guard lock(mutex_);
-  for (Token* token : tokens_) token->look_();
+  const std::lock_guard lock(shared_->mutex);
+  for (Token* token : shared_->tokens) token->look_();
 }
 
 // One watch: what it says is looked up on the core strand, once for any number of changes that come

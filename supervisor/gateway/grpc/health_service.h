@@ -14,12 +14,13 @@
 
 namespace berth::gateway {
 
-// Tells whoever watches the health of models that it may have changed. Thread-safe; outlives the
-// services that use it.
+// Tells whoever watches the health of models that it may have changed. Thread-safe.
 class HealthChanges {
+  struct Shared;
+
  public:
   // `look` is called on the thread that calls changed(), until the token is dropped. It must not
-  // block, and not call this.
+  // block, and not call this. May outlive the changes.
   class Token {
    public:
     Token(HealthChanges& changes, std::function<void()> look);
@@ -29,15 +30,18 @@ class HealthChanges {
 
    private:
     friend HealthChanges;
-    HealthChanges& changes_;
+    const std::shared_ptr<Shared> shared_;
     const std::function<void()> look_;
   };
 
   void changed();
 
  private:
-  std::mutex mutex_;
-  std::set<Token*> tokens_;
+  struct Shared {
+    std::mutex mutex;
+    std::set<Token*> tokens;
+  };
+  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
 // grpc.health.v1: the service "" is the server, and every model is one by its name or alias. Live

@@ -1,13 +1,14 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
-#include <filesystem>
+#include <condition_variable>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -41,6 +42,26 @@ class KeyAuthenticator : public Authenticator {
     if (said.authorization == "Bearer good") return core::Caller{.tenant = "key"};
     return fail(Reason::kUnauthenticated, "No key is known here.");
   }
+};
+
+// Lets another thread wait for an event.
+class AwaitedEvents : public EventSink {
+ public:
+  void emit(Event event) override {
+    const std::lock_guard lock(mutex_);
+    names_.emplace_back(event.name);
+    changed_.notify_all();
+  }
+  bool wait(const std::string& name) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kGenerous,
+                             [&] { return std::ranges::find(names_, name) != names_.end(); });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> names_;
 };
 
 // The real services on the network, over a residency in which nothing happens.
@@ -125,7 +146,8 @@ class GrpcServicesTest : public testing::Test {
   std::mutex mutex_;
   std::shared_ptr<const catalog::Catalog> catalog_;
   std::atomic<bool> ready_{true};
-  const residency::Services services_{clock_, world_.ids, world_.events, residency_, [this] {
+  AwaitedEvents events_;
+  const residency::Services services_{clock_, world_.ids, events_, residency_, [this] {
                                         const std::lock_guard lock(mutex_);
                                         return catalog_;
                                       }};
@@ -209,6 +231,27 @@ TEST_F(GrpcServicesTest, WrongRequestsSayWhatAndWhere) {
   EXPECT_EQ(inference_->Detokenize(back.get(), ids, &texts).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(detail_of(*back).param(), "ids");
+}
+
+// Nothing loads here, so that each of them waits.
+TEST_F(GrpcServicesTest, T31_AClientThatGoesEndsItsRequestWhileItWaits) {
+  v1::TokenizeRequest request;
+  request.set_model("demo");
+  request.set_text("a");
+  const auto cancelled = context();
+  v1::TokenizeResponse response;
+  std::promise<grpc::Status> ended;
+  inference_->async()->Tokenize(cancelled.get(), &request, &response,
+                                [&](grpc::Status status) { ended.set_value(std::move(status)); });
+  cancelled->TryCancel();
+  EXPECT_EQ(ended.get_future().get().error_code(), grpc::StatusCode::CANCELLED);
+
+  const auto limited = context();
+  limited->set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+  v1::TokenizeResponse late;
+  EXPECT_EQ(inference_->Tokenize(limited.get(), request, &late).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(events_.wait("request.cancelled"));
 }
 
 TEST_F(GrpcServicesTest, AMessageThatCannotBeReadIsSaidToBe) {
