@@ -36,8 +36,8 @@ class UnixAcceptor {
     OnConnection on_connection;
     // Connections at once, beyond which a new one is closed: of all, and of one user who is neither
     // root nor berth's own.
-    std::size_t most = 2048;
-    std::size_t most_of_user = 512;
+    std::size_t most = 512;
+    std::size_t most_of_user = 256;
   };
 
   // Listens. Nobody but berth's own user can connect before the mode is set. Errors:
