@@ -5,9 +5,9 @@
 #include <chrono>
 #include <cstdio>
 
+#include "common/proto_json/proto_json.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "supervisor/cli/format/proto_json.h"
 
 namespace berth::cli {
 namespace {

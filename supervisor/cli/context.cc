@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "common/proto_json/json_writer.h"
+#include "common/proto_json/proto_json.h"
 #include "common/text.h"
-#include "supervisor/cli/format/json_writer.h"
-#include "supervisor/cli/format/proto_json.h"
 #include "supervisor/cli/format/text.h"
 
 namespace berth::cli {

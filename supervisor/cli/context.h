@@ -6,10 +6,10 @@
 #include <optional>
 #include <string_view>
 
+#include "common/proto_json/json_writer.h"
 #include "supervisor/cli/client/client.h"
 #include "supervisor/cli/environment.h"
 #include "supervisor/cli/error_report.h"
-#include "supervisor/cli/format/json_writer.h"
 #include "supervisor/cli/format/table.h"
 #include "supervisor/cli/options.h"
 

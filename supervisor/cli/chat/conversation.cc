@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "common/fd.h"
+#include "common/proto_json/json_writer.h"
 #include "supervisor/cli/environment.h"
-#include "supervisor/cli/format/json_writer.h"
 
 namespace berth::cli {
 namespace {

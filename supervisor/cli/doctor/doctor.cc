@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "common/proto_json/json_writer.h"
 #include "common/text.h"
 #include "supervisor/cli/doctor/check.h"
 #include "supervisor/cli/doctor/daemon.h"
@@ -10,7 +11,6 @@
 #include "supervisor/cli/doctor/kernel.h"
 #include "supervisor/cli/doctor/machine.h"
 #include "supervisor/cli/doctor/worker.h"
-#include "supervisor/cli/format/json_writer.h"
 #include "supervisor/cli/format/text.h"
 
 namespace berth::cli {

@@ -1,8 +1,8 @@
 #include <string>
 
+#include "common/proto_json/json_writer.h"
 #include "common/text.h"
 #include "supervisor/catalog/config.h"
-#include "supervisor/cli/format/json_writer.h"
 #include "supervisor/cli/format/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 

@@ -1,9 +1,9 @@
 #include <string>
 
+#include "common/proto_json/json_writer.h"
+#include "common/proto_json/proto_json.h"
 #include "common/text.h"
 #include "common/version.h"
-#include "supervisor/cli/format/json_writer.h"
-#include "supervisor/cli/format/proto_json.h"
 #include "supervisor/cli/verbs/verbs.h"
 
 namespace berth::cli {

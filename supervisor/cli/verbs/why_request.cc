@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "common/proto_json/proto_json.h"
 #include "common/text.h"
 #include "common/wall_time.h"
 #include "supervisor/cli/error_report.h"
 #include "supervisor/cli/format/event_text.h"
-#include "supervisor/cli/format/proto_json.h"
 #include "supervisor/cli/verbs/verbs.h"
 
 namespace berth::cli {

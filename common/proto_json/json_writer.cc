@@ -1,4 +1,4 @@
-#include "supervisor/cli/format/json_writer.h"
+#include "common/proto_json/json_writer.h"
 
 #include <array>
 #include <charconv>
@@ -6,7 +6,7 @@
 
 #include "common/json_text.h"
 
-namespace berth::cli {
+namespace berth {
 
 void JsonWriter::key(std::string_view name) {
   before_value();
@@ -86,4 +86,4 @@ void JsonWriter::new_line() {
   out_.append(static_cast<std::size_t>(depth_) * 2, ' ');
 }
 
-}  // namespace berth::cli
+}  // namespace berth

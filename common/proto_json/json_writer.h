@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace berth::cli {
+namespace berth {
 
 // Builds one JSON text, in one line or indented by two blanks. The caller keeps the order: key()
 // before every value of an object, as many ends as beginnings.
@@ -50,4 +50,4 @@ class JsonWriter {
   int depth_ = 0;
 };
 
-}  // namespace berth::cli
+}  // namespace berth

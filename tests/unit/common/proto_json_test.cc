@@ -5,10 +5,10 @@
 
 #include "berth/v1/admin.pb.h"
 #include "berth/v1/inference.pb.h"
-#include "supervisor/cli/format/json_writer.h"
-#include "supervisor/cli/format/proto_json.h"
+#include "common/proto_json/json_writer.h"
+#include "common/proto_json/proto_json.h"
 
-namespace berth::cli {
+namespace berth {
 namespace {
 
 TEST(JsonWriter, WritesLinesAndIndented) {
@@ -75,4 +75,4 @@ TEST(ProtoJson, BytesAreTextAndNumbersAreJson) {
 }
 
 }  // namespace
-}  // namespace berth::cli
+}  // namespace berth

@@ -1,8 +1,8 @@
-#include "supervisor/cli/format/proto_json.h"
+#include "common/proto_json/proto_json.h"
 
 #include <google/protobuf/descriptor.h>
 
-namespace berth::cli {
+namespace berth {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -87,4 +87,4 @@ std::string to_json(const Message& message, JsonWriter::Layout layout) {
   return json.str();
 }
 
-}  // namespace berth::cli
+}  // namespace berth

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "supervisor/cli/format/json_writer.h"
+#include "common/proto_json/json_writer.h"
 
-namespace berth::cli {
+namespace berth {
 
 // Writes a message as a JSON object with the names of the .proto file. Unlike protobuf's own JSON,
 // made for scripts: 64-bit integers are numbers, plain fields are there also when they are 0 or
@@ -17,4 +17,4 @@ void write_json(JsonWriter& json, const google::protobuf::Message& message);
 // The same as a text of its own, without a newline.
 std::string to_json(const google::protobuf::Message& message, JsonWriter::Layout layout);
 
-}  // namespace berth::cli
+}  // namespace berth
