@@ -32,6 +32,8 @@
 #include "common/uuid.h"
 #include "common/version.h"
 #include "supervisor/admin/event_hub.h"
+#include "supervisor/admin/metrics.h"
+#include "supervisor/admin/resident_memory.h"
 #include "supervisor/admin/server_state.h"
 #include "supervisor/catalog_keeper.h"
 #include "supervisor/config_reload.h"
@@ -60,6 +62,7 @@
 #include "supervisor/process_tree_sampler.h"
 #include "supervisor/program_watch.h"
 #include "supervisor/programs.h"
+#include "supervisor/residency/request_book.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/rpc/grpc_worker_client.h"
 #include "supervisor/store/sqlite_store.h"
@@ -75,6 +78,7 @@ namespace asio = boost::asio;
 constexpr std::size_t kPoolThreads = 2;
 constexpr auto kLeftoverWait = std::chrono::milliseconds(5000);
 constexpr auto kGrpcEnd = std::chrono::milliseconds(1000);
+constexpr Duration kMemoryAge = std::chrono::seconds(1);  // of what the state shows
 constexpr Duration kStatusPeriod = std::chrono::seconds(5);
 constexpr mode_t kPrivate = 0700;
 constexpr mode_t kPassable = 0755;
@@ -105,6 +109,12 @@ std::vector<core::DomainNow> memory_domains() {
   const Result<memory::HostMemory> host = memory::read_host_memory();
   if (!host) return {};
   return {{"host", host->available, std::nullopt}};
+}
+
+std::vector<admin::DomainMemory> domain_memory() {
+  const Result<memory::HostMemory> host = memory::read_host_memory();
+  if (!host) return {{"host", std::nullopt, std::nullopt}};
+  return {{"host", host->total, host->available}};
 }
 
 // Sockets of workers that were killed with an earlier daemon. One that still listens is kept.
@@ -208,6 +218,8 @@ class Daemon {
     store_ = *std::move(store);
     events_ = std::make_unique<admin::EventHub>(clock_, store_->last_sequence());
     events_->add_outlet([this](const Event& event) { early_log_->write(event); });
+    metrics_.emplace(clock_);
+    events_->add_outlet([this](const Event& event) { metrics_->on_event(event); });
     events_->add_outlet([this](const Event& event) {
       if (event.level != Level::kDebug) store_->put_event(event);
     });
@@ -307,6 +319,9 @@ class Daemon {
                                      return process::kill_leftovers(leftovers, kLeftoverWait);
                                    },
                                .kill_marked = [this] { return kill_marked(); }});
+    requests_ = std::make_unique<residency::RequestBook>(clock_, *events_);
+    requests_->on_end(
+        [this](const residency::RequestRecord& record) { metrics_->on_request_end(record); });
     residency::Limits limits;
     limits.queue_timeout = config_->server.queue_timeout;
     limits.cores = usable_cores();
@@ -418,10 +433,12 @@ class Daemon {
         .degraded = [this] { return degraded(); },
         .loop_lag = [this] { return monitor_->worst_lag(); },
         .process_memory = process_memory,
-        .tree_memory = tree_memory,
+        .tree_memory = admin::remembered(clock_, kMemoryAge, tree_memory),
+        .domains = domain_memory,
         .on_readable = readable_on(io_),
         .run_blocking = run_blocking_});
     fronts_.emplace(Fronts::Parts{.state = *state_,
+                                  .metrics = *metrics_,
                                   .demo = !options_.demo_dir.empty(),
                                   .ready = [this] { return ready_.load(); }});
     if (const Status listening = fronts_->open(); !listening) {
@@ -445,7 +462,8 @@ class Daemon {
   }
 
   residency::Services services() {
-    return {clock_, ids_, *events_, *residency_, [this] { return catalog_->snapshot(); }};
+    return {clock_,    ids_, *events_, *residency_, [this] { return catalog_->snapshot(); },
+            *requests_};
   }
 
   // --- Life.
@@ -596,6 +614,7 @@ class Daemon {
   std::unique_ptr<LogWriter> log_;
   std::optional<EarlyLog> early_log_;
   std::unique_ptr<store::RealStore> store_;
+  std::optional<admin::Metrics> metrics_;
   std::unique_ptr<admin::EventHub> events_;
   std::unique_ptr<process::WorkerCgroups> cgroups_;  // null: there are none
   std::string cgroup_problem_;                       // why, where there should be; empty: none
@@ -622,6 +641,7 @@ class Daemon {
   std::optional<CatalogKeeper> catalog_;
   std::optional<ProgramWatch> programs_;
   std::optional<DriverKeeper> drivers_;
+  std::unique_ptr<residency::RequestBook> requests_;
   std::unique_ptr<residency::Residency> residency_;
   std::optional<LoopMonitor> monitor_;
   std::optional<admin::ServerState> state_;

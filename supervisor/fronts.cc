@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "supervisor/admin/grpc/admin_service.h"
+#include "supervisor/api_routes.h"
 #include "supervisor/gateway/grpc/inference_service.h"
 #include "supervisor/gateway/openai/routes.h"
 
@@ -170,6 +171,7 @@ Status Fronts::open_http() {
 std::vector<gateway::Route> Fronts::http_routes() {
   std::vector<gateway::Route> routes = gateway::health_routes(parts_.ready);
   std::ranges::move(gateway::openai::routes(parts_.state.services), std::back_inserter(routes));
+  std::ranges::move(api_routes(parts_.state, parts_.metrics), std::back_inserter(routes));
   return routes;
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/result.h"
 #include "supervisor/admin/event_hub.h"
+#include "supervisor/admin/metrics.h"
 #include "supervisor/admin/server_state.h"
 #include "supervisor/gateway/auth/authenticator.h"
 #include "supervisor/gateway/grpc/grpc_server.h"
@@ -23,6 +24,7 @@ class Fronts {
  public:
   struct Parts {
     admin::ServerState& state;    // outlives this; open() writes the addresses into it
+    admin::Metrics& metrics;      // outlives this
     bool demo = false;            // HTTP may take another port than the configured one
     std::function<bool()> ready;  // any thread
   };

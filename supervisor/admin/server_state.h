@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,13 @@
 #include "supervisor/store/store.h"
 
 namespace berth::admin {
+
+// One memory domain as it is, bytes; absent: not known.
+struct DomainMemory {
+  std::string id;  // "host" or a device's
+  std::optional<std::uint64_t> total;
+  std::optional<std::uint64_t> available;
+};
 
 // What the admin service shows of the server beside models and instances. References outlive the
 // service. Core strand, unless a comment says otherwise.
@@ -39,6 +47,8 @@ struct ServerState {
   // Any thread; they read /proc.
   std::function<std::uint64_t(pid_t)> process_memory;
   std::function<std::uint64_t(pid_t)> tree_memory;
+  // Any thread.
+  std::function<std::vector<DomainMemory>()> domains;
   process::OnReadable on_readable;
   process::RunBlocking run_blocking;
 };

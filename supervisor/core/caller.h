@@ -18,6 +18,8 @@ struct Caller {
   std::string tenant = "anonymous";
   // The key's name, where he came with one: what its limits count.
   std::string key{};
+  // By which protocol: grpc | http. For records alone.
+  std::string door{};
 
   [[nodiscard]] bool admin() const { return role == Role::kAdmin; }
 };

@@ -45,9 +45,11 @@ std::unique_ptr<rpc::WorkerCall> Generation::send(rpc::WorkerClient& worker, Ste
 bool Generation::on_event(core::GenerateEvent event) {
   if (cancelled()) return true;
   if (auto* token = std::get_if<core::TokenEvent>(&event)) {
+    line().tokens(static_cast<std::uint32_t>(token->ids.size()));
     return responder_->on_token(std::move(*token));
   }
   if (const auto* prefill = std::get_if<core::PrefillEvent>(&event)) {
+    line().prefill(prefill->done, prefill->total);
     return responder_->on_prefill(*prefill);
   }
   done_ = std::move(std::get<core::DoneEvent>(event));
@@ -68,7 +70,8 @@ void Generation::on_end(Status status) {
 }
 
 WorkerRequest::Served Generation::served() const {
-  return {done_->finish_reason, done_->usage.prompt_tokens, done_->usage.completion_tokens};
+  return {done_->finish_reason, done_->usage.prompt_tokens, done_->usage.completion_tokens,
+          done_->usage.cached_tokens};
 }
 
 void Generation::on_failed(const Error& error) {

@@ -26,9 +26,19 @@ Status WorkerRequest::fits(const catalog::Model& /*model*/) const {
 
 void WorkerRequest::begin() {
   self_ = shared_from_this();
-  if (cancelled_) return cancel_now();
   const Result<std::shared_ptr<const catalog::Model>> model =
       services_.catalog()->find(asked_.model);
+  residency::RequestArrival arrival;
+  arrival.id = asked_.id;
+  if (model) arrival.model = (*model)->name;
+  arrival.tenant = asked_.caller.tenant;
+  arrival.protocol = asked_.caller.door;
+  arrival.deadline = asked_.deadline;
+  arrival.cancel = [weak = weak_from_this()] {
+    if (const std::shared_ptr<WorkerRequest> self = weak.lock()) self->end_by_hand();
+  };
+  line_ = services_.requests.arrive(std::move(arrival));
+  if (cancelled_) return cancel_now();
   if (!model) return refuse(model.error());
   asked_.model = (*model)->name;
   if (const Status fit = fits(**model); !fit) return refuse(fit.error());
@@ -40,6 +50,7 @@ void WorkerRequest::begin() {
 void WorkerRequest::on_claim_progress(const residency::ClaimProgress& progress) {
   if (over_) return;
   if (!progress.queue_position) saw_load_ = true;
+  line_->waiting(!progress.queue_position);
   on_waiting(progress);
 }
 
@@ -135,6 +146,12 @@ void WorkerRequest::abort_now(const Error& why) {
   running->cancel();
 }
 
+void WorkerRequest::end_by_hand() {
+  if (over_ || ended_for_) return;
+  by_hand_ = true;
+  abort_now({Reason::kConflict, "The request was cancelled by its id."});
+}
+
 void WorkerRequest::resume() {
   std::shared_ptr<rpc::WorkerCall> running;
   {
@@ -146,14 +163,21 @@ void WorkerRequest::resume() {
 }
 
 void WorkerRequest::note_admitted(Duration waited) {
+  line_->admitted(instance_id_);
   services_.events.emit_typed(events::RequestAdmitted{.request = asked_.id,
                                                       .model = asked_.model,
                                                       .instance = instance_id_,
-                                                      .waited_ms = whole_milliseconds(waited)});
+                                                      .waited_ms = whole_milliseconds(waited),
+                                                      .tenant = asked_.caller.tenant,
+                                                      .protocol = asked_.caller.door});
 }
 
 void WorkerRequest::note_finished() {
   const Served answer = served();
+  line_->end(residency::RequestStage::kFinished, std::nullopt,
+             residency::RequestUsage{.prompt = answer.prompt_tokens,
+                                     .cached = answer.cached_tokens,
+                                     .completion = answer.completion_tokens});
   services_.events.emit_typed(
       events::RequestFinished{.request = asked_.id,
                               .model = asked_.model,
@@ -161,34 +185,53 @@ void WorkerRequest::note_finished() {
                               .finish_reason = answer.finish_reason,
                               .prompt_tokens = answer.prompt_tokens,
                               .completion_tokens = answer.completion_tokens,
-                              .took_ms = whole_milliseconds(services_.clock.now() - arrived_)});
+                              .took_ms = whole_milliseconds(services_.clock.now() - arrived_),
+                              .tenant = asked_.caller.tenant,
+                              .protocol = asked_.caller.door});
 }
 
 void WorkerRequest::note_cancelled() {
+  line_->end(residency::RequestStage::kCancelled);
   services_.events.emit_typed(
       events::RequestCancelled{.request = asked_.id,
                                .model = asked_.model,
                                .instance = instance_id_,
-                               .took_ms = whole_milliseconds(services_.clock.now() - arrived_)});
+                               .took_ms = whole_milliseconds(services_.clock.now() - arrived_),
+                               .tenant = asked_.caller.tenant,
+                               .protocol = asked_.caller.door});
 }
 
 void WorkerRequest::fail_finally(const Error& error) {
   const std::shared_ptr<WorkerRequest> keep = shared_from_this();
-  services_.events.emit_typed(events::RequestFailed{.request = asked_.id,
-                                                    .model = asked_.model,
-                                                    .instance = instance_id_,
-                                                    .reason = name_of(error.reason),
-                                                    .message = error.message});
+  if (by_hand_) {
+    note_cancelled();
+  } else {
+    line_->end(residency::RequestStage::kFailed, error.reason);
+    services_.events.emit_typed(events::RequestFailed{.request = asked_.id,
+                                                      .model = asked_.model,
+                                                      .instance = instance_id_,
+                                                      .reason = name_of(error.reason),
+                                                      .message = error.message,
+                                                      .tenant = asked_.caller.tenant,
+                                                      .protocol = asked_.caller.door});
+  }
   close();
   on_failed(error);
 }
 
 void WorkerRequest::refuse(const Error& error) {
   const std::shared_ptr<WorkerRequest> keep = shared_from_this();
-  services_.events.emit_typed(events::RequestRefused{.request = asked_.id,
-                                                     .model = asked_.model,
-                                                     .reason = name_of(error.reason),
-                                                     .message = error.message});
+  if (by_hand_) {
+    note_cancelled();
+  } else {
+    line_->end(residency::RequestStage::kRefused, error.reason);
+    services_.requests.tell_refusal(events::RequestRefused{.request = asked_.id,
+                                                           .model = asked_.model,
+                                                           .reason = name_of(error.reason),
+                                                           .message = error.message,
+                                                           .tenant = asked_.caller.tenant,
+                                                           .protocol = asked_.caller.door});
+  }
   close();
   on_failed(error);
 }

@@ -37,6 +37,7 @@ class WorkerRequest : public residency::ClaimObserver,
   void resume();
 
   // For residency.
+  [[nodiscard]] const residency::RequestEntry* claimant() const final { return line_.get(); }
   void on_claim_progress(const residency::ClaimProgress& progress) final;
   void on_lease(residency::Lease lease) final;
   void on_claim_failed(Error error) final;
@@ -58,6 +59,7 @@ class WorkerRequest : public residency::ClaimObserver,
     std::string finish_reason;
     std::uint32_t prompt_tokens = 0;
     std::uint32_t completion_tokens = 0;
+    std::uint32_t cached_tokens = 0;  // of the prompt's
   };
 
   WorkerRequest(const residency::Services& services, Asked asked);
@@ -87,6 +89,8 @@ class WorkerRequest : public residency::ClaimObserver,
   [[nodiscard]] const core::Caller& caller() const { return asked_.caller; }
   // From on_accepted() on.
   [[nodiscard]] const std::string& model() const { return asked_.model; }
+  // Its line in the book of requests, from on_accepted() on.
+  [[nodiscard]] residency::RequestEntry& line() { return *line_; }
   // From send() on.
   [[nodiscard]] const std::string& instance_id() const { return instance_id_; }
   [[nodiscard]] const Waited& waited() const { return waited_; }
@@ -96,6 +100,8 @@ class WorkerRequest : public residency::ClaimObserver,
   void begin();
   void cancel_now();
   void abort_now(const Error& why);
+  // An admin, or another client of its tenant, ended it by its id.
+  void end_by_hand();
   void end_badly(const Error& error);
   // Nothing more will happen: lets go of the lease and of itself.
   void close();
@@ -113,11 +119,15 @@ class WorkerRequest : public residency::ClaimObserver,
   Asked asked_;
   const SteadyTime arrived_;
 
+  // Made on the core strand before the client hears anything.
+  std::shared_ptr<residency::RequestEntry> line_;
+
   // Core strand.
   std::unique_ptr<residency::Claim> claim_;
   Timer deadline_timer_;            // while it runs on a worker
   std::optional<Error> ended_for_;  // why we end the call
   residency::Lease lease_;
+  bool by_hand_ = false;  // end_by_hand() was called
   bool saw_load_ = false;
   bool over_ = false;
 

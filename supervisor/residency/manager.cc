@@ -26,6 +26,7 @@
 #include "supervisor/residency/evidence.h"
 #include "supervisor/residency/instance.h"
 #include "supervisor/residency/lease.h"
+#include "supervisor/residency/request_book.h"
 #include "supervisor/residency/waiter.h"
 
 namespace berth::residency {
@@ -657,6 +658,34 @@ std::vector<InstanceSnapshot> Manager::instances() const {
   std::ranges::sort(all, [](const InstanceSnapshot& a, const InstanceSnapshot& b) {
     return std::tie(a.started, a.id) < std::tie(b.started, b.id);
   });
+  return all;
+}
+
+std::vector<QueuedWaiter> Manager::waiters() const {
+  const SteadyTime now = environment_.clock.now();
+  const WallTime wall = environment_.clock.wall_now();
+  const auto at = [&](SteadyTime when) {
+    return wall + std::chrono::duration_cast<std::chrono::milliseconds>(when - now);
+  };
+  std::vector<QueuedWaiter> all;
+  for (const auto& [model, berth] : berths_) {
+    std::uint32_t position = 0;
+    for (const core::Ticket ticket : berth.queue.tickets()) {
+      ++position;
+      const auto found = waiters_.find(ticket);
+      if (found == waiters_.end()) continue;
+      const Waiter& waiter = found->second;
+      QueuedWaiter& to = all.emplace_back();
+      to.model = model;
+      to.position = position;
+      to.since = at(waiter.since);
+      to.until = at(waiter.deadline);
+      if (const RequestEntry* const request = waiter.observer->claimant()) {
+        to.request_id = request->arrival().id;
+        to.tenant = request->arrival().tenant;
+      }
+    }
+  }
   return all;
 }
 

@@ -69,6 +69,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
     return failures_.all_standing();
   }
   [[nodiscard]] std::vector<InstanceSnapshot> instances() const;
+  [[nodiscard]] std::vector<QueuedWaiter> waiters() const;
   [[nodiscard]] std::string state_of(const std::string& model) const;
   void shutdown(Duration drain, std::function<void()> done);
   // No client is called any more.

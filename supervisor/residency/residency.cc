@@ -70,6 +70,10 @@ std::vector<InstanceSnapshot> Residency::instances() const {
   return impl_->manager->instances();
 }
 
+std::vector<QueuedWaiter> Residency::waiters() const {
+  return impl_->manager->waiters();
+}
+
 std::string Residency::state_of(const std::string& model) const {
   return impl_->manager->state_of(model);
 }

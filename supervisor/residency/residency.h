@@ -27,6 +27,7 @@ namespace berth::residency {
 // The life of instances, claims and leases: the only door to a worker. Everything here belongs to
 // the core strand, except where a comment says otherwise.
 
+class RequestEntry;
 class Residency;
 
 // A place on a ready instance. RAII: dropping it frees the place and stamps the activity.
@@ -69,6 +70,8 @@ class ClaimObserver {
   ClaimObserver& operator=(const ClaimObserver&) = delete;
   virtual ~ClaimObserver() = default;
 
+  // The request that the claim is for; null: none, as an operator's load.
+  [[nodiscard]] virtual const RequestEntry* claimant() const { return nullptr; }
   virtual void on_claim_progress(const ClaimProgress& progress) = 0;
   // Exactly one of these two, last.
   virtual void on_lease(Lease lease) = 0;
@@ -108,6 +111,16 @@ struct InstanceSnapshot {
   std::uint64_t requests_served = 0;
   std::string socket;
   std::vector<std::string> command;
+};
+
+// One who waits for a model, for people.
+struct QueuedWaiter {
+  std::string model;
+  std::string request_id;  // with the tenant empty: an operator's
+  std::string tenant;
+  std::uint32_t position = 0;  // 1 = next
+  WallTime since{};
+  WallTime until{};
 };
 
 // How an unload went.
@@ -237,6 +250,8 @@ class Residency {
 
   // Every instance that exists, by start.
   [[nodiscard]] std::vector<InstanceSnapshot> instances() const;
+  // Everyone who waits, by model and position.
+  [[nodiscard]] std::vector<QueuedWaiter> waiters() const;
   // "absent" or the state of the model's instance.
   [[nodiscard]] std::string state_of(const std::string& model) const;
 

@@ -7,12 +7,13 @@
 #include "common/event.h"
 #include "common/uuid.h"
 #include "supervisor/catalog/catalog.h"
+#include "supervisor/residency/request_book.h"
 #include "supervisor/residency/residency.h"
 
 namespace berth::residency {
 
 // What answering a request needs of the rest of the supervisor. References outlive both.
-// `residency` and `catalog` belong to the core strand.
+// `residency`, `catalog` and `requests` belong to the core strand.
 struct Services {
   Clock& clock;
   IdSource& ids;
@@ -20,6 +21,8 @@ struct Services {
   Residency& residency;
   // The present snapshot; never null.
   std::function<std::shared_ptr<const catalog::Catalog>()> catalog;
+  // Whoever works on a request keeps its line there.
+  RequestBook& requests;
 };
 
 }  // namespace berth::residency

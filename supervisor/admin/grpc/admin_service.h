@@ -48,6 +48,14 @@ class AdminService : public v1::Admin::CallbackService {
   grpc::ServerUnaryReactor* GetConfig(grpc::CallbackServerContext* context,
                                       const v1::GetConfigRequest* request,
                                       v1::EffectiveConfig* response) override;
+  grpc::ServerUnaryReactor* GetState(grpc::CallbackServerContext* context,
+                                     const v1::GetStateRequest* request,
+                                     v1::State* response) override;
+  grpc::ServerWriteReactor<v1::State>* WatchState(grpc::CallbackServerContext* context,
+                                                  const v1::WatchStateRequest* request) override;
+  grpc::ServerUnaryReactor* CancelRequest(grpc::CallbackServerContext* context,
+                                          const v1::CancelRequestRequest* request,
+                                          v1::CancelRequestResponse* response) override;
 
  private:
   // Who makes the call, or how it is refused: unknown callers, and, where `admins_do` is not empty,

@@ -36,7 +36,10 @@ grpc::ServerWriteReactor<v1::LogChunk>* start_read_log(grpc::CallbackServerConte
                                                        ServerState& state, CallFrom from,
                                                        const v1::ReadLogRequest& request);
 grpc::ServerWriteReactor<v1::Event>* start_watch_events(grpc::CallbackServerContext& context,
-                                                        ServerState& state,
+                                                        ServerState& state, CallFrom from,
                                                         const v1::WatchEventsRequest& request);
+grpc::ServerWriteReactor<v1::State>* start_watch_state(grpc::CallbackServerContext& context,
+                                                       ServerState& state, CallFrom from,
+                                                       const v1::WatchStateRequest& request);
 
 }  // namespace berth::admin

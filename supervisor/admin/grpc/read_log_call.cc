@@ -1,101 +1,55 @@
-#include <atomic>
-#include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "supervisor/admin/grpc/calls.h"
-#include "supervisor/process/log_file.h"
-#include "supervisor/process/log_follower.h"
+#include "supervisor/admin/log_reader.h"
 #include "supervisor/rpc/error_detail.h"
 #include "supervisor/rpc/event_writer.h"
 
 namespace berth::admin {
 namespace {
 
-constexpr std::uint32_t kDefaultLines = 200;
-constexpr auto kPollWithoutInotify = std::chrono::milliseconds(500);
-
-// Reads on the pool while the client has room, waits on the core strand while there is nothing to
-// read. Exactly one of the two goes on at a time, so the follower needs no lock.
-class ReadLogCall : public rpc::EventWriter<v1::LogChunk> {
+// A log as a stream of chunks.
+class ReadLogCall : public rpc::EventWriter<v1::LogChunk>, public LogListener {
  public:
-  ReadLogCall(grpc::CallbackServerContext& context, ServerState& state, CallFrom from,
-              v1::ReadLogRequest request)
-      : EventWriter(context), state_(state), from_(std::move(from)), request_(std::move(request)) {}
+  ReadLogCall(grpc::CallbackServerContext& context, CallFrom from)
+      : EventWriter(context), from_(std::move(from)) {}
 
-  void run() {
-    state_.services.clock.post([self = self()] {
-      const Result<std::string> model = self->state_.name_of(self->request_.model());
-      if (!model) return self->end_badly(model.error());
-      self->path_ = process::log_path(self->state_.config->server.log_dir, *model);
-      self->state_.run_blocking([self] { self->open(); });
-    });
+  void run(ServerState& state, LogAsk ask, const std::shared_ptr<ReadLogCall>& self) {
+    const std::lock_guard lock(mutex_);
+    if (!gone_) reader_ = LogReader::start(state, std::move(ask), self);
+  }
+
+  bool on_log(std::string chunk) override {
+    v1::LogChunk message;
+    message.set_data(std::move(chunk));
+    return push(std::move(message));
+  }
+  void on_log_end(Status status) override {
+    if (status) return end(grpc::Status::OK);
+    fail(from_.detail(status.error()), rpc::to_status(status.error()));
   }
 
  private:
-  std::shared_ptr<ReadLogCall> self() {
-    return std::static_pointer_cast<ReadLogCall>(shared_from_this());
-  }
-
-  // On the pool.
-  void open() {
-    std::optional<std::uint32_t> lines = kDefaultLines;
-    if (request_.has_tail_lines()) lines = request_.tail_lines();
-    if (lines == 0) lines.reset();
-    Result<process::LogFollower> opened =
-        process::LogFollower::open(path_, lines, request_.follow());
-    if (!opened) return end_badly(opened.error());
-    follower_.emplace(*std::move(opened));
-    pump();
-  }
-
-  // On the pool.
-  void pump() {
-    while (!gone_) {
-      Result<std::string> chunk = follower_->read();
-      if (!chunk) return end_badly(chunk.error());
-      if (chunk->empty()) {
-        if (!request_.follow()) return end(grpc::Status::OK);
-        return wait();
-      }
-      v1::LogChunk message;
-      message.set_data(*std::move(chunk));
-      if (!push(std::move(message))) return;  // on_room() goes on
-    }
-  }
-
-  void wait() {
-    state_.services.clock.post([self = self()] {
-      if (self->gone_) return;
-      const int fd = self->follower_->wait_fd();
-      const auto again = [self] {
-        self->waiting_.reset();
-        self->state_.run_blocking([self] { self->pump(); });
-      };
-      self->waiting_ = fd >= 0 ? self->state_.on_readable(fd, again)
-                               : self->state_.services.clock.sleep_for(kPollWithoutInotify, again);
-    });
-  }
-
   void on_room() override {
-    state_.run_blocking([self = self()] { self->pump(); });
+    const std::lock_guard lock(mutex_);
+    if (reader_) reader_->resume();
   }
   void on_gone() override {
+    const std::lock_guard lock(mutex_);
     gone_ = true;
-    state_.services.clock.post([self = self()] { self->waiting_.reset(); });
+    if (reader_) reader_->stop();
+  }
+  void on_over() override {
+    const std::lock_guard lock(mutex_);
+    reader_.reset();
   }
 
-  void end_badly(const Error& error) { fail(from_.detail(error), rpc::to_status(error)); }
-
-  ServerState& state_;
   const CallFrom from_;
-  const v1::ReadLogRequest request_;
-  std::string path_;
-  std::optional<process::LogFollower> follower_;
-  std::atomic<bool> gone_{false};
-  Timer waiting_;  // core strand
+  std::mutex mutex_;  // the client may be gone before run() has stored the reader
+  bool gone_ = false;
+  std::shared_ptr<LogReader> reader_;
 };
 
 }  // namespace
@@ -103,9 +57,14 @@ class ReadLogCall : public rpc::EventWriter<v1::LogChunk> {
 grpc::ServerWriteReactor<v1::LogChunk>* start_read_log(grpc::CallbackServerContext& context,
                                                        ServerState& state, CallFrom from,
                                                        const v1::ReadLogRequest& request) {
-  const auto call = std::make_shared<ReadLogCall>(context, state, std::move(from), request);
+  LogAsk ask;
+  ask.model = request.model();
+  if (request.has_tail_lines()) ask.lines = request.tail_lines();
+  ask.follow = request.follow();
+  ask.caller = from.caller;
+  const auto call = std::make_shared<ReadLogCall>(context, from);
   call->begin(call);
-  call->run();
+  call->run(state, std::move(ask), call);
   return call.get();
 }
 

@@ -16,6 +16,8 @@
 namespace berth::gateway {
 namespace {
 
+constexpr const char* kDoor = "grpc";
+
 // One Generate call: the responder of its generation.
 class GenerateCall : public rpc::EventWriter<v1::GenerateEvent>, public Responder {
  public:
@@ -94,16 +96,25 @@ class GenerateCall : public rpc::EventWriter<v1::GenerateEvent>, public Responde
 InferenceService::InferenceService(residency::Services services, rpc::CallAccess access)
     : services_(std::move(services)), access_(std::move(access)) {}
 
-void InferenceService::note_refused(const std::string& id, const Error& error) const {
-  services_.events.emit_typed(
-      events::RequestRefused{.request = id,
-                             .reason = std::string(reason_info(error.reason).name),
-                             .message = error.message});
+Result<core::Caller> InferenceService::caller_of(const grpc::CallbackServerContext& context) const {
+  Result<core::Caller> caller = access_.caller_of(context);
+  if (caller) caller->door = kDoor;
+  return caller;
+}
+
+void InferenceService::note_refused(const std::string& id, const Result<core::Caller>& caller,
+                                    const std::string& model, const Error& error) const {
+  residency::RequestArrival arrival;
+  arrival.id = id;
+  if (caller) arrival.tenant = caller->tenant;
+  arrival.protocol = kDoor;
+  arrival.deadline = services_.clock.now();
+  services_.requests.refused(std::move(arrival), model, error);
 }
 
 grpc::ServerWriteReactor<v1::GenerateEvent>* InferenceService::Generate(
     grpc::CallbackServerContext* context, const v1::GenerateRequest* request) {
-  const Result<core::Caller> caller = access_.caller_of(*context);
+  const Result<core::Caller> caller = caller_of(*context);
   Result<core::GenerateRequest> parsed =
       caller ? from_proto(*request) : Result<core::GenerateRequest>(fail(caller.error()));
   std::string id = parsed ? parsed->request_id : std::string();
@@ -113,7 +124,7 @@ grpc::ServerWriteReactor<v1::GenerateEvent>* InferenceService::Generate(
       std::make_shared<GenerateCall>(*context, access_, caller.value_or(core::Caller()), id);
   call->begin(call);
   if (!parsed) {
-    note_refused(id, parsed.error());
+    note_refused(id, caller, request->model(), parsed.error());
     call->on_failed(parsed.error());
     return call.get();
   }
@@ -129,7 +140,7 @@ grpc::ServerUnaryReactor* InferenceService::ask(grpc::CallbackServerContext& con
                                                 const Message& message, std::uint64_t asked_ms,
                                                 Response& response) {
   using Request = typename Kind::Request;
-  const Result<core::Caller> caller = access_.caller_of(context);
+  const Result<core::Caller> caller = caller_of(context);
   Result<Request> parsed = caller ? from_proto(message) : Result<Request>(fail(caller.error()));
   std::string id = parsed ? parsed->request_id : std::string();
   if (id.empty()) id = services_.ids.next().to_string();
@@ -140,7 +151,7 @@ grpc::ServerUnaryReactor* InferenceService::ask(grpc::CallbackServerContext& con
       std::make_shared<Call>(context, response, put, access_, caller.value_or(core::Caller()), id);
   call->begin(call);
   if (!parsed) {
-    note_refused(id, parsed.error());
+    note_refused(id, caller, message.model(), parsed.error());
     call->on_failed(parsed.error());
     return call.get();
   }

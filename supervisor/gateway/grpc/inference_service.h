@@ -33,8 +33,10 @@ class InferenceService : public v1::Inference::CallbackService {
                                        v1::ListModelsResponse* response) override;
 
  private:
-  // A call that was refused before it became a request.
-  void note_refused(const std::string& id, const Error& error) const;
+  [[nodiscard]] Result<core::Caller> caller_of(const grpc::CallbackServerContext& context) const;
+  // A call was refused before it became a request.
+  void note_refused(const std::string& id, const Result<core::Caller>& caller,
+                    const std::string& model, const Error& error) const;
   // Parses and starts a call with one answer, or refuses it.
   template <typename Kind, typename Message, typename Response>
   grpc::ServerUnaryReactor* ask(grpc::CallbackServerContext& context, const Message& message,

@@ -25,11 +25,12 @@ using HandlerOf = std::shared_ptr<Handler>;
 
 void refuse(const residency::Services& services, const Exchange& exchange, const Error& error,
             const std::string& model) {
-  services.events.emit_typed(
-      events::RequestRefused{.request = exchange.id,
-                             .model = model,
-                             .reason = std::string(reason_info(error.reason).name),
-                             .message = error.message});
+  residency::RequestArrival arrival;
+  arrival.id = exchange.id;
+  arrival.tenant = exchange.caller.tenant;
+  arrival.protocol = "http";
+  arrival.deadline = services.clock.now();
+  services.requests.refused(std::move(arrival), model, error);
   exchange.reply->send(error_response(error, exchange.id, exchange.caller));
 }
 

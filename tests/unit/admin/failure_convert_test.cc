@@ -3,7 +3,7 @@
 #include <csignal>
 #include <string>
 
-#include "supervisor/admin/grpc/convert_failure.h"
+#include "supervisor/admin/convert_failure.h"
 
 namespace berth::admin {
 namespace {

@@ -1,4 +1,4 @@
-#include "supervisor/admin/grpc/convert.h"
+#include "supervisor/admin/convert.h"
 
 #include <string>
 #include <string_view>
@@ -36,7 +36,7 @@ v1::Event convert(const AnyEvent& event) {
 
 }  // namespace
 
-v1::Instance to_proto(const residency::InstanceSnapshot& instance, rpc::Audience audience) {
+v1::Instance to_proto(const residency::InstanceSnapshot& instance) {
   v1::Instance to;
   to.set_id(instance.id);
   to.set_model(instance.model);
@@ -56,9 +56,17 @@ v1::Instance to_proto(const residency::InstanceSnapshot& instance, rpc::Audience
   to.set_working_bytes(instance.working_bytes);
   if (instance.ttl) to.set_ttl_ms(static_cast<std::uint64_t>(instance.ttl->count()));
   to.set_requests_served(instance.requests_served);
-  if (audience != rpc::Audience::kAdmin) return to;
   to.set_socket(instance.socket);
   for (const std::string& word : instance.command) to.add_command(word);
+  return to;
+}
+
+v1::Instance to_proto(const residency::InstanceSnapshot& instance, const core::Caller& caller) {
+  v1::Instance to = to_proto(instance);
+  if (caller.admin()) return to;
+  to.clear_socket();
+  to.clear_command();
+  to.clear_pid();
   return to;
 }
 

@@ -1,4 +1,4 @@
-#include "supervisor/admin/grpc/convert_failure.h"
+#include "supervisor/admin/convert_failure.h"
 
 #include <algorithm>
 #include <array>
@@ -126,6 +126,10 @@ void put_lift(const core::Lift& from, v1::Lift& to) {
 
 }  // namespace
 
+rpc::Audience audience_of(const core::Caller& caller) {
+  return caller.admin() ? rpc::Audience::kAdmin : rpc::Audience::kClient;
+}
+
 v1::FailureRecord to_proto(const core::FailureRecord& record, rpc::Audience audience) {
   v1::FailureRecord to;
   to.set_id(record.id.to_string());
@@ -155,6 +159,17 @@ v1::FailureRecord to_proto(const core::FailureRecord& record, rpc::Audience audi
     to.add_environment(printable_line(variable, core::kFailureArgumentBytes));
   }
   for (const std::string& line : record.log_tail) to.add_log_tail(line);
+  return to;
+}
+
+v1::Failure to_brief(const core::FailureRecord& record) {
+  v1::Failure to;
+  to.set_id(record.id.to_string());
+  to.set_class_(std::string(core::failure_class_name(record.failure_class)));
+  to.set_reason(record.reason);
+  to.set_since_unix_ms(to_ms(record.ended));
+  to.set_instance_id(record.instance.to_string());
+  if (record.exit) rpc::put_exit(*record.exit, to);
   return to;
 }
 

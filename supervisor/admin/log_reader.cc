@@ -1,0 +1,87 @@
+#include "supervisor/admin/log_reader.h"
+
+#include <chrono>
+#include <utility>
+
+#include "supervisor/process/log_file.h"
+
+namespace berth::admin {
+namespace {
+
+constexpr std::uint32_t kDefaultLines = 200;
+constexpr auto kPollWithoutInotify = std::chrono::milliseconds(500);
+
+}  // namespace
+
+std::shared_ptr<LogReader> LogReader::start(ServerState& state, LogAsk ask,
+                                            std::weak_ptr<LogListener> listener) {
+  const std::shared_ptr<LogReader> made(new LogReader(state, std::move(ask), std::move(listener)));
+  state.services.clock.post([made] { made->find(); });
+  return made;
+}
+
+void LogReader::find() {
+  if (!ask_.caller.admin()) {
+    return end(fail(Reason::kPermissionDenied, "Only an admin may read a model's log."));
+  }
+  const Result<std::string> model = state_.name_of(ask_.model);
+  if (!model) return end(fail(model.error()));
+  path_ = process::log_path(state_.config->server.log_dir, *model);
+  state_.run_blocking([self = shared_from_this()] { self->open(); });
+}
+
+// On the pool.
+void LogReader::open() {
+  std::optional<std::uint32_t> lines = ask_.lines.value_or(kDefaultLines);
+  if (lines == 0) lines.reset();
+  Result<process::LogFollower> opened = process::LogFollower::open(path_, lines, ask_.follow);
+  if (!opened) return end(fail(opened.error()));
+  follower_.emplace(*std::move(opened));
+  pump();
+}
+
+// On the pool.
+void LogReader::pump() {
+  while (!stopped_) {
+    Result<std::string> chunk = follower_->read();
+    if (!chunk) return end(fail(chunk.error()));
+    if (chunk->empty()) {
+      if (!ask_.follow) return end({});
+      return wait();
+    }
+    const std::shared_ptr<LogListener> listener = listener_.lock();
+    if (!listener) return;
+    if (!listener->on_log(*std::move(chunk))) return;  // resume() goes on
+  }
+}
+
+void LogReader::wait() {
+  state_.services.clock.post([self = shared_from_this()] {
+    if (self->stopped_) return;
+    const int fd = self->follower_->wait_fd();
+    const auto again = [self] {
+      self->waiting_.reset();
+      self->state_.run_blocking([self] { self->pump(); });
+    };
+    self->waiting_ = fd >= 0 ? self->state_.on_readable(fd, again)
+                             : self->state_.services.clock.sleep_for(kPollWithoutInotify, again);
+  });
+}
+
+void LogReader::resume() {
+  state_.run_blocking([self = shared_from_this()] { self->pump(); });
+}
+
+void LogReader::stop() {
+  stopped_ = true;
+  state_.services.clock.post([self = shared_from_this()] { self->waiting_.reset(); });
+}
+
+void LogReader::end(Status status) {
+  if (stopped_) return;
+  if (const std::shared_ptr<LogListener> listener = listener_.lock()) {
+    listener->on_log_end(std::move(status));
+  }
+}
+
+}  // namespace berth::admin

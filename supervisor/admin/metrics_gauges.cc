@@ -1,0 +1,157 @@
+#include "supervisor/admin/metrics_gauges.h"
+
+#include <prometheus/client_metric.h>
+#include <prometheus/metric_type.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "common/version.h"
+#include "supervisor/core/instance_state.h"
+
+namespace berth::admin {
+namespace {
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+// One gauge with its series.
+class Gauge {
+ public:
+  explicit Gauge(MetricId id) {
+    const MetricInfo& info = metric_info(id);
+    family_.name = info.name;
+    family_.help = info.help;
+    family_.type = prometheus::MetricType::Gauge;
+  }
+  void set(double value, const Labels& labels = {}) {
+    prometheus::ClientMetric& metric = family_.metric.emplace_back();
+    metric.gauge.value = value;
+    for (const auto& [name, text] : labels) metric.label.push_back({name, text});
+  }
+  prometheus::MetricFamily take() { return std::move(family_); }
+
+ private:
+  prometheus::MetricFamily family_;
+};
+
+prometheus::MetricFamily single(MetricId id, double value, const Labels& labels = {}) {
+  Gauge gauge(id);
+  gauge.set(value, labels);
+  return gauge.take();
+}
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+prometheus::MetricFamily requests(const GaugeCopy& copy) {
+  Gauge gauge(MetricId::kRequestsNow);
+  for (std::size_t i = 0; i < copy.requests.size(); ++i) {
+    const auto stage = static_cast<residency::RequestStage>(i);
+    gauge.set(static_cast<double>(copy.requests.at(i)),
+              {{"state", std::string(residency::request_stage_name(stage))}});
+  }
+  return gauge.take();
+}
+
+// Every state, so that one that is left is 0 and not gone.
+prometheus::MetricFamily instances(const GaugeCopy& copy) {
+  constexpr std::array kStates = {core::InstanceState::kStarting, core::InstanceState::kLoading,
+                                  core::InstanceState::kReady,    core::InstanceState::kBusy,
+                                  core::InstanceState::kClosing,  core::InstanceState::kDraining,
+                                  core::InstanceState::kStopping, core::InstanceState::kStuck};
+  Gauge gauge(MetricId::kInstances);
+  for (const core::InstanceState state : kStates) {
+    const std::string_view name = core::info(state).name;
+    const auto count = std::ranges::count(copy.instances, name, [](const auto& instance) {
+      return std::string_view(instance.state);
+    });
+    gauge.set(static_cast<double>(count), {{"state", std::string(name)}});
+  }
+  return gauge.take();
+}
+
+void add_memory_of_models(const ServerState& state, const GaugeCopy& copy,
+                          std::vector<prometheus::MetricFamily>& to) {
+  struct Sum {
+    double resident = 0;
+    double weights = 0;
+    double kv = 0;
+    double working = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const residency::InstanceSnapshot& instance : copy.instances) {
+    Sum& sum = sums[instance.model];
+    if (instance.pid > 0) sum.resident += static_cast<double>(state.tree_memory(instance.pid));
+    sum.weights += static_cast<double>(instance.weights_bytes);
+    sum.kv += static_cast<double>(instance.kv_bytes);
+    sum.working += static_cast<double>(instance.working_bytes);
+  }
+  Gauge resident(MetricId::kResidentBytes);
+  Gauge allocated(MetricId::kAllocatedBytes);
+  for (const auto& [model, sum] : sums) {
+    resident.set(sum.resident, {{"model", model}});
+    allocated.set(sum.weights, {{"model", model}, {"part", "weights"}});
+    allocated.set(sum.kv, {{"model", model}, {"part", "kv"}});
+    allocated.set(sum.working, {{"model", model}, {"part", "working"}});
+  }
+  if (sums.empty()) return;
+  to.push_back(resident.take());
+  to.push_back(allocated.take());
+}
+
+void add_memory_of_domains(const ServerState& state, std::vector<prometheus::MetricFamily>& to) {
+  Gauge total(MetricId::kMemoryTotal);
+  Gauge available(MetricId::kMemoryAvailable);
+  for (const DomainMemory& domain : state.domains()) {
+    if (domain.total) total.set(static_cast<double>(*domain.total), {{"domain", domain.id}});
+    if (domain.available) {
+      available.set(static_cast<double>(*domain.available), {{"domain", domain.id}});
+    }
+  }
+  to.push_back(total.take());
+  to.push_back(available.take());
+}
+
+}  // namespace
+
+GaugeCopy copy_gauges(const ServerState& state) {
+  const residency::Services& services = state.services;
+  GaugeCopy copy;
+  copy.instances = services.residency.instances();
+  copy.requests = services.requests.counts();
+  copy.models = services.catalog()->models().size();
+  copy.standing = services.residency.standing_failures().size();
+  copy.loop_lag = state.loop_lag();
+  const std::optional<SteadyTime> oldest = services.requests.oldest_waiting();
+  if (oldest) copy.worst_wait = services.clock.now() - *oldest;
+  return copy;
+}
+
+void add_gauges(const ServerState& state, const GaugeCopy& copy,
+                std::vector<prometheus::MetricFamily>& to) {
+  to.push_back(requests(copy));
+  to.push_back(single(MetricId::kWorstWait, seconds(copy.worst_wait)));
+  to.push_back(single(MetricId::kStandingFailures, static_cast<double>(copy.standing)));
+  to.push_back(instances(copy));
+  const auto stuck = std::ranges::count(copy.instances, "stuck", [](const auto& instance) {
+    return std::string_view(instance.state);
+  });
+  to.push_back(single(MetricId::kInstancesStuck, static_cast<double>(stuck)));
+  add_memory_of_models(state, copy, to);
+  add_memory_of_domains(state, to);
+  to.push_back(single(MetricId::kBuildInfo, 1,
+                      {{"version", std::string(kVersion)}, {"build_id", std::string(kBuildId)}}));
+  to.push_back(single(MetricId::kStartTime,
+                      std::chrono::duration<double>(state.started.time_since_epoch()).count()));
+  to.push_back(single(MetricId::kServerBytes, static_cast<double>(state.process_memory(getpid()))));
+  to.push_back(single(MetricId::kLoopLag, seconds(copy.loop_lag)));
+  to.push_back(single(MetricId::kModels, static_cast<double>(copy.models)));
+}
+
+}  // namespace berth::admin

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <prometheus/metric_family.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "common/clock.h"
+#include "supervisor/admin/metrics.h"
+#include "supervisor/admin/server_state.h"
+#include "supervisor/residency/residency.h"
+
+namespace berth::admin {
+
+// The rows of the catalogue.
+enum class MetricId : std::uint8_t {
+#define BERTH_METRIC(id, name, kind, labels, help) id,
+#include "supervisor/admin/metrics.def"
+#undef BERTH_METRIC
+};
+
+inline const MetricInfo& metric_info(MetricId id) {
+  return metric_catalogue().at(static_cast<std::size_t>(id));
+}
+
+// What the gauges say, as it is copied on the core strand.
+struct GaugeCopy {
+  std::vector<residency::InstanceSnapshot> instances;
+  std::array<std::size_t, 4> requests{};
+  std::size_t models = 0;
+  std::size_t standing = 0;
+  Duration loop_lag{};
+  Duration worst_wait{};
+};
+GaugeCopy copy_gauges(const ServerState& state);
+
+// Adds every gauge. On the pool: reads the kernel's files.
+void add_gauges(const ServerState& state, const GaugeCopy& copy,
+                std::vector<prometheus::MetricFamily>& to);
+
+}  // namespace berth::admin

@@ -1,0 +1,219 @@
+#include "supervisor/admin/state.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/durations.h"
+#include "common/version.h"
+#include "supervisor/admin/convert.h"
+#include "supervisor/admin/convert_failure.h"
+
+namespace berth::admin {
+namespace {
+
+// What is copied on the core strand.
+struct Copy {
+  std::shared_ptr<const catalog::Catalog> catalog;
+  std::vector<residency::InstanceSnapshot> instances;
+  std::vector<core::FailureRecord> standing;
+  std::vector<residency::QueuedWaiter> waiters;
+  std::vector<residency::RequestRecord> live;
+  std::vector<residency::RequestRecord> ended;
+};
+
+std::int64_t to_ms(WallTime time) {
+  return time.time_since_epoch().count();
+}
+
+v1::ServerInfo server_info(const ServerState& state, const core::Caller& caller) {
+  v1::ServerInfo info;
+  info.set_version(std::string(kVersion));
+  info.set_build_id(std::string(kBuildId));
+  info.set_started_unix_ms(to_ms(state.started));
+  info.set_state(state.state());
+  info.set_models(static_cast<std::uint32_t>(state.services.catalog()->models().size()));
+  info.set_instances(static_cast<std::uint32_t>(state.services.residency.instances().size()));
+  info.set_loop_lag_us(whole_microseconds(state.loop_lag()));
+  info.set_http(state.http);
+  if (!caller.admin()) return info;
+  // Paths, and sentences that may hold some.
+  info.set_pid(getpid());
+  for (const std::string& address : state.grpc) info.add_grpc(address);
+  info.set_config_file(state.config->file);
+  info.set_state_dir(state.config->server.state_dir);
+  info.set_log_dir(state.config->server.log_dir);
+  for (std::string& problem : state.degraded()) *info.add_degraded() = std::move(problem);
+  return info;
+}
+
+v1::RequestState request_state(const residency::RequestRecord& record, const core::Caller& caller) {
+  v1::RequestState to;
+  to.set_id(record.id);
+  to.set_model(record.model);
+  if (caller.admin()) to.set_tenant(record.tenant);
+  to.set_protocol(record.protocol);
+  to.set_state(std::string(request_stage_name(record.stage)));
+  to.set_instance_id(record.instance_id);
+  to.set_arrived_unix_ms(to_ms(record.arrived));
+  if (record.admitted) to.set_admitted_unix_ms(to_ms(*record.admitted));
+  if (record.first_token) to.set_first_token_unix_ms(to_ms(*record.first_token));
+  if (record.ended) to.set_ended_unix_ms(to_ms(*record.ended));
+  to.set_deadline_unix_ms(to_ms(record.deadline));
+  to.set_prefill_done(record.prefill_done);
+  to.set_prefill_total(record.prefill_total);
+  to.set_tokens(record.tokens);
+  to.set_reason(record.reason);
+  return to;
+}
+
+v1::ModelState model_state(const catalog::Model& model, const core::Caller& caller) {
+  v1::ModelState to;
+  to.set_name(model.name);
+  for (const std::string& alias : model.aliases) to.add_aliases(alias);
+  to.set_state("absent");
+  // It may name files.
+  to.set_problem(caller.admin() || model.problem.empty() ? model.problem
+                                                         : "The model cannot be used.");
+  return to;
+}
+
+// The catalogue's models, and those that are resident though their files are gone.
+class Models {
+ public:
+  Models(const catalog::Catalog& catalog, const core::Caller& caller, v1::State& to)
+      : caller_(caller), to_(to) {
+    for (const auto& model : catalog.models()) {
+      *to_.add_models() = model_state(*model, caller_);
+      index_.emplace(model->name, to_.models_size() - 1);
+    }
+  }
+
+  v1::ModelState& of(const std::string& name) {
+    const auto [found, added] = index_.try_emplace(name, to_.models_size());
+    if (added) to_.add_models()->set_name(name);
+    return *to_.mutable_models(found->second);
+  }
+
+ private:
+  const core::Caller& caller_;
+  v1::State& to_;
+  std::map<std::string, int> index_;
+};
+
+void put_instances(const Copy& copy, const core::Caller& caller, Models& models) {
+  for (const residency::InstanceSnapshot& instance : copy.instances) {
+    v1::ModelState& model = models.of(instance.model);
+    // The newest comes last; one that is stuck stands only where there is no other.
+    if (model.has_instance() && instance.state == "stuck") continue;
+    model.set_state(instance.state);
+    *model.mutable_instance() = to_proto(instance, caller);
+  }
+}
+
+void put_waiters(const Copy& copy, const core::Caller& caller, Models& models) {
+  for (const residency::QueuedWaiter& waiter : copy.waiters) {
+    v1::QueuedRequest& to = *models.of(waiter.model).add_queue();
+    if (caller.admin() || waiter.tenant == caller.tenant) to.set_request_id(waiter.request_id);
+    to.set_position(waiter.position);
+    to.set_since_unix_ms(to_ms(waiter.since));
+    to.set_until_unix_ms(to_ms(waiter.until));
+  }
+}
+
+void put_requests(const std::vector<residency::RequestRecord>& records, const core::Caller& caller,
+                  v1::State& to) {
+  for (const residency::RequestRecord& record : records) {
+    if (!caller.admin() && record.tenant != caller.tenant) continue;
+    *to.add_requests() = request_state(record, caller);
+  }
+}
+
+void put_domains(const ServerState& state, v1::State& to) {
+  for (const DomainMemory& domain : state.domains()) {
+    v1::DomainState& one = *to.add_domains();
+    one.set_id(domain.id);
+    if (domain.total) one.set_total_bytes(*domain.total);
+    if (domain.available) one.set_available_bytes(*domain.available);
+  }
+}
+
+pid_t pid_of(const std::vector<residency::InstanceSnapshot>& instances, const std::string& id) {
+  const auto found = std::ranges::find(instances, id, &residency::InstanceSnapshot::id);
+  return found == instances.end() ? 0 : found->pid;
+}
+
+// On the pool.
+void complete(const ServerState& state, const Copy& copy, const core::Caller& caller,
+              v1::State& to) {
+  Models models(*copy.catalog, caller, to);
+  put_instances(copy, caller, models);
+  for (const core::FailureRecord& record : copy.standing) {
+    v1::ModelState& model = models.of(record.model);
+    *model.mutable_failure() = to_brief(record);
+    if (model.state() == "absent" || model.state().empty()) model.set_state("failed");
+  }
+  put_waiters(copy, caller, models);
+  put_requests(copy.live, caller, to);
+  put_requests(copy.ended, caller, to);
+  put_domains(state, to);
+  to.mutable_server()->set_resident_bytes(state.process_memory(getpid()));
+  for (v1::ModelState& model : *to.mutable_models()) {
+    if (!model.has_instance()) continue;
+    const pid_t pid = pid_of(copy.instances, model.instance().id());
+    if (pid > 0) model.mutable_instance()->set_resident_bytes(state.tree_memory(pid));
+  }
+}
+
+}  // namespace
+
+void get_state(ServerState& state, core::Caller caller, std::function<void(v1::State)> done) {
+  state.services.clock.post([&state, caller = std::move(caller), done = std::move(done)] {
+    const residency::Services& services = state.services;
+    auto copy = std::make_shared<Copy>();
+    copy->catalog = services.catalog();
+    copy->instances = services.residency.instances();
+    copy->standing = services.residency.standing_failures();
+    copy->live = services.requests.live();
+    copy->ended = services.requests.ended();
+    copy->waiters = services.residency.waiters();
+    auto to = std::make_shared<v1::State>();
+    *to->mutable_server() = server_info(state, caller);
+    state.run_blocking([&state, copy, to, caller, done] {
+      complete(state, *copy, caller, *to);
+      done(std::move(*to));
+    });
+  });
+}
+
+void get_server_info(ServerState& state, core::Caller caller,
+                     std::function<void(v1::ServerInfo)> done) {
+  state.services.clock.post([&state, caller = std::move(caller), done = std::move(done)] {
+    state.run_blocking([&state, info = server_info(state, caller), done]() mutable {
+      info.set_resident_bytes(state.process_memory(getpid()));
+      done(std::move(info));
+    });
+  });
+}
+
+void list_instances(ServerState& state, core::Caller caller,
+                    std::function<void(v1::ListInstancesResponse)> done) {
+  state.services.clock.post([&state, caller = std::move(caller), done = std::move(done)] {
+    state.run_blocking([&state, caller, done, instances = state.services.residency.instances()] {
+      v1::ListInstancesResponse response;
+      for (const residency::InstanceSnapshot& instance : instances) {
+        v1::Instance& to = *response.add_instances();
+        to = to_proto(instance, caller);
+        if (instance.pid > 0) to.set_resident_bytes(state.tree_memory(instance.pid));
+      }
+      done(std::move(response));
+    });
+  });
+}
+
+}  // namespace berth::admin

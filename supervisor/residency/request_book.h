@@ -1,0 +1,190 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/event.h"
+#include "common/result.h"
+
+namespace berth::residency {
+
+// How far a request is; the last four are ends.
+enum class RequestStage : std::uint8_t {
+  kWaiting,     // for a place, or for a load to begin
+  kLoading,     // for the load that goes on
+  kPrefill,     // it has a place, and no token came yet
+  kGenerating,  // a token came
+  kFinished,
+  kFailed,   // after work had begun
+  kRefused,  // before
+  kCancelled,
+};
+// "waiting", "loading", …
+std::string_view request_stage_name(RequestStage stage);
+
+// A request as its door knows it.
+struct RequestArrival {
+  std::string id;        // the client may have chosen it: not always the only one of that name
+  std::string model;     // the catalogue's name; empty: there is no such model
+  std::string tenant;    // core::Caller::tenant
+  std::string protocol;  // grpc | http
+  SteadyTime deadline{};
+  // Ends it, on the core strand; does nothing once it has ended. Must not own what owns the entry.
+  std::function<void()> cancel;
+};
+
+// What an answer cost, tokens.
+struct RequestUsage {
+  std::uint32_t prompt = 0;
+  std::uint32_t cached = 0;
+  std::uint32_t completion = 0;
+};
+
+// One request, for people: a copy.
+struct RequestRecord {
+  std::string id;
+  std::string model;
+  std::string tenant;
+  std::string protocol;
+  std::string instance_id;  // empty: it got no place
+  RequestStage stage = RequestStage::kWaiting;
+  std::string reason;  // of one that failed or was refused: a name of the error table
+  WallTime arrived{};
+  std::optional<WallTime> admitted;
+  std::optional<WallTime> first_token;
+  std::optional<WallTime> ended;
+  WallTime deadline{};
+  std::uint32_t prefill_done = 0;   // tokens
+  std::uint32_t prefill_total = 0;  // tokens
+  std::uint32_t tokens = 0;         // generated so far
+  std::optional<RequestUsage> usage;
+  // By the steady clock, from its arrival on.
+  std::optional<Duration> to_place;
+  std::optional<Duration> to_first_token;
+  std::optional<Duration> took;
+};
+
+class RequestBook;
+
+// One request's line in the book. Whoever works on the request holds it and says what happens; one
+// that is dropped without an end stays listed, so end() it. Core strand, but for the counters.
+class RequestEntry {
+ public:
+  RequestEntry(RequestBook& book, RequestArrival arrival);
+  RequestEntry(const RequestEntry&) = delete;
+  RequestEntry& operator=(const RequestEntry&) = delete;
+  ~RequestEntry() = default;
+
+  // It waits: for a load that goes on, or for a place.
+  void waiting(bool loading);
+  // It got a place on that instance.
+  void admitted(const std::string& instance_id);
+  // It is over. Only the first call counts. `reason`: of kFailed and kRefused.
+  void end(RequestStage how, std::optional<Reason> reason = std::nullopt,
+           std::optional<RequestUsage> usage = std::nullopt);
+
+  // Any thread.
+  void prefill(std::uint32_t done, std::uint32_t total) {
+    prefill_done_.store(done, std::memory_order_relaxed);
+    prefill_total_.store(total, std::memory_order_relaxed);
+  }
+  // Tokens came. One thread at a time.
+  void tokens(std::uint32_t count);
+
+  [[nodiscard]] RequestRecord record() const;
+  [[nodiscard]] const RequestArrival& arrival() const { return arrival_; }
+
+ private:
+  friend class RequestBook;
+
+  RequestBook& book_;
+  RequestArrival arrival_;
+  const SteadyTime arrived_;
+  const WallTime arrived_wall_;
+  RequestStage stage_ = RequestStage::kWaiting;
+  std::string instance_id_;
+  std::optional<SteadyTime> admitted_;
+  std::optional<SteadyTime> ended_;
+  std::string reason_;
+  std::optional<RequestUsage> usage_;
+  std::optional<std::list<std::shared_ptr<RequestEntry>>::iterator> place_;
+
+  std::atomic<std::uint32_t> prefill_done_{0};
+  std::atomic<std::uint32_t> prefill_total_{0};
+  std::atomic<std::uint32_t> tokens_{0};
+  std::atomic<std::int64_t> first_token_ns_{0};  // since arrived_, at least 1; 0: none came
+};
+
+// Every request that waits or runs, and the last that ended, for /api/state, `cancel` and the
+// metrics. Core strand; outlives the requests. Bounded: what waits is bounded by the residency, and
+// beyond kMostLive requests are served without being listed.
+class RequestBook {
+ public:
+  static constexpr std::size_t kMostLive = 16'384;
+  static constexpr std::size_t kEndedKept = 100;
+  // Events of refusals within one second; a client that is refused asks again at once, and could
+  // push every other event out of what is kept.
+  static constexpr std::uint32_t kRefusalsTold = 50;
+
+  using OnEnd = std::function<void(const RequestRecord&)>;
+
+  RequestBook(Clock& clock, EventSink& events) : clock_(clock), events_(events) {}
+  RequestBook(const RequestBook&) = delete;
+  RequestBook& operator=(const RequestBook&) = delete;
+  ~RequestBook() = default;
+
+  // A request came. Never null.
+  [[nodiscard]] std::shared_ptr<RequestEntry> arrive(RequestArrival arrival);
+
+  // A request was refused at the door, before it could wait: its line and its event. `said`: the
+  // model as the client named it. Any thread.
+  void refused(RequestArrival arrival, std::string said, const Error& error);
+  // The event of a refusal, unless too many came within this second: those are counted and told
+  // together.
+  void tell_refusal(events::RequestRefused refusal);
+
+  // Those that wait or run, by arrival.
+  [[nodiscard]] std::vector<RequestRecord> live() const;
+  // The last that ended, youngest first.
+  [[nodiscard]] std::vector<RequestRecord> ended() const;
+  // Live requests by stage, kWaiting to kGenerating.
+  [[nodiscard]] std::array<std::size_t, 4> counts() const;
+  // When the one arrived that waits longest for its place; absent: none waits.
+  [[nodiscard]] std::optional<SteadyTime> oldest_waiting() const;
+
+  // Ends the live requests of that id, those of `tenant` only where that is given. How many.
+  std::size_t cancel(const std::string& id, const std::optional<std::string>& tenant);
+
+  // Called with each request that ends, within the change. Once, before the first request.
+  void on_end(OnEnd on_end) { on_end_ = std::move(on_end); }
+
+ private:
+  friend class RequestEntry;
+
+  void ended(RequestEntry& entry);
+  void tell_omitted();
+
+  Clock& clock_;
+  EventSink& events_;
+  std::list<std::shared_ptr<RequestEntry>> live_;
+  std::deque<RequestRecord> ended_;
+  OnEnd on_end_;
+
+  std::optional<SteadyTime> second_began_;  // of the refusals below
+  std::uint32_t told_ = 0;
+  std::uint32_t omitted_ = 0;
+  Timer omitted_timer_;
+};
+
+}  // namespace berth::residency

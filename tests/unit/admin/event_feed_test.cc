@@ -1,0 +1,195 @@
+#include "supervisor/admin/event_feed.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "supervisor/admin/convert.h"
+#include "supervisor/admin/load_operation.h"
+#include "tests/unit/admin/harness.h"
+
+namespace berth::admin {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+
+class Listener : public EventListener {
+ public:
+  void on_feed_event(v1::Event event) override { events.push_back(std::move(event)); }
+  void on_feed_end() override { ended = true; }
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const v1::Event& event : events) all.push_back(event.name());
+    return all;
+  }
+  std::vector<v1::Event> events;
+  bool ended = false;
+};
+
+class EventFeedTest : public AdminTest {
+ protected:
+  std::shared_ptr<Listener> follow(EventAsk ask) {
+    const auto listener = std::make_shared<Listener>();
+    feeds_.push_back(EventFeed::start(state_, std::move(ask), listener));
+    world_.clock.settle();
+    return listener;
+  }
+  void emit_stopping(int number) {
+    world_.events.emit_typed(events::ServerStopping{.active_requests = number});
+  }
+  std::vector<std::shared_ptr<EventFeed>> feeds_;
+};
+
+TEST_F(EventFeedTest, GivesWhatWasThenWhatHappens) {
+  emit_stopping(1);
+  EventAsk ask;
+  ask.follow = true;
+  ask.caller = admin();
+  const auto listener = follow(ask);
+  EXPECT_THAT(listener->names(), ElementsAre("server.stopping"));
+  emit_stopping(2);
+  ASSERT_EQ(listener->events.size(), 2U);
+  EXPECT_EQ(listener->events[1].sequence(), listener->events[0].sequence() + 1);
+  EXPECT_FALSE(listener->ended);
+  feeds_.back()->stop();
+  world_.clock.settle();
+  emit_stopping(3);
+  EXPECT_EQ(listener->events.size(), 2U);
+}
+
+TEST_F(EventFeedTest, GoesOnBehindASequence) {
+  for (int i = 0; i < 500; ++i) emit_stopping(i);
+  EventAsk ask;
+  ask.after = 300;
+  ask.caller = admin();
+  const auto listener = follow(ask);
+  ASSERT_EQ(listener->events.size(), 200U);
+  EXPECT_EQ(listener->events.front().sequence(), 301U);
+  EXPECT_TRUE(listener->ended);
+}
+
+TEST_F(EventFeedTest, I12_AClientSeesModelsAndHisOwnRequestsWithoutPaths) {
+  emit_stopping(1);
+  world_.events.emit_typed(events::ModelBroken{.model = "demo", .problem = "/secret"});
+  world_.events.emit_typed(
+      events::LoadStarted{.model = "demo", .instance = "i", .pid = 7, .cause = "request"});
+  world_.events.emit_typed(events::FailureLifted{.model = "demo", .detail = "/secret moved"});
+  world_.events.emit_typed(events::RequestFinished{.request = "mine", .tenant = "uid:1"});
+  world_.events.emit_typed(events::RequestFinished{.request = "theirs", .tenant = "uid:2"});
+  EventAsk ask;
+  ask.caller = client("uid:1");
+  const auto listener = follow(ask);
+  EXPECT_THAT(listener->names(), ElementsAre("load.started", "failure.lifted", "request.finished"));
+  std::string all;
+  for (const v1::Event& event : listener->events) all += event.DebugString();
+  for (const char* hidden : {"secret", "theirs", "uid:", "pid"}) {
+    EXPECT_EQ(all.find(hidden), std::string::npos) << all;
+  }
+  EXPECT_NE(all.find("mine"), std::string::npos);
+}
+
+// Who waits for a load.
+class Loader : public LoadListener {
+ public:
+  void on_load_lifted(const core::FailureRecord& /*record*/) override { ++lifted; }
+  void on_load_progress(const residency::ClaimProgress& /*progress*/) override { ++progress; }
+  void on_load_done(std::optional<residency::InstanceSnapshot> instance) override {
+    ++ends;
+    state = instance ? instance->state : "none";
+  }
+  void on_load_failed(const Error& why) override {
+    ++ends;
+    error = why;
+  }
+  int lifted = 0;
+  int progress = 0;
+  int ends = 0;
+  std::string state;
+  std::optional<Error> error;
+};
+
+class LoadOperationTest : public AdminTest {
+ protected:
+  std::shared_ptr<Loader> load(LoadAsk ask) {
+    auto loader = std::make_shared<Loader>();
+    ask.deadline = world_.clock.now() + 1h;
+    operation_ = LoadOperation::start(state_, std::move(ask), loader);
+    EXPECT_EQ(loader->ends, 0);
+    return loader;
+  }
+  std::shared_ptr<LoadOperation> operation_;
+};
+
+TEST_F(LoadOperationTest, WaitsUntilTheModelIsReady) {
+  const auto loader = load({.model = "demo", .caller = admin()});
+  world_.clock.advance(1min);
+  EXPECT_EQ(loader->ends, 1);
+  EXPECT_FALSE(loader->error);
+  EXPECT_GT(loader->progress, 0);
+  EXPECT_EQ(residency_.state_of("demo"), "ready") << "the lease was let go";
+}
+
+TEST_F(LoadOperationTest, WithoutWaitingItSaysThatTheLoadHasBegun) {
+  sim::WorkerScript script;
+  script.load = 5min;
+  world_.workers.set_script([script](const std::string&) { return script; });
+  const auto loader = load({.model = "demo", .wait = false, .caller = admin()});
+  world_.clock.advance(1s);
+  EXPECT_EQ(loader->ends, 1);
+  EXPECT_EQ(loader->state, "starting");
+  EXPECT_EQ(residency_.state_of("demo"), "loading");
+}
+
+TEST_F(LoadOperationTest, L5_WhoGoesAwayLeavesTheLoadRunning) {
+  const auto loader = load({.model = "demo", .caller = admin()});
+  world_.clock.settle();
+  operation_->stop();
+  world_.clock.advance(1min);
+  EXPECT_EQ(loader->ends, 0);
+  EXPECT_EQ(residency_.state_of("demo"), "ready");
+}
+
+TEST_F(LoadOperationTest, OnlyAdminsLoadUnloadAndEndOthersRequests) {
+  const auto loader = load({.model = "demo", .caller = client()});
+  world_.clock.settle();
+  ASSERT_TRUE(loader->error);
+  EXPECT_EQ(loader->error->reason, Reason::kPermissionDenied);
+
+  std::optional<Result<v1::UnloadModelResponse>> unloaded;
+  unload_model(state_, "demo", false, client(), [&](auto outcome) { unloaded = outcome; });
+  world_.clock.settle();
+  EXPECT_EQ(unloaded->error().reason, Reason::kPermissionDenied);
+
+  const auto running = served("theirs", "uid:2");
+  std::optional<Status> cancelled;
+  const auto cancel = [&](const core::Caller& caller) {
+    cancel_request(state_, "theirs", caller, [&](Status done) { cancelled = std::move(done); });
+    world_.clock.settle();
+    return static_cast<bool>(*cancelled);
+  };
+  EXPECT_FALSE(cancel(client("uid:1")));
+  EXPECT_EQ(cancelled->error().reason, Reason::kNotFound) << "as if there were none";
+  EXPECT_THAT(cancelled_, IsEmpty());
+  EXPECT_TRUE(cancel(client("uid:2")));
+  EXPECT_TRUE(cancel(admin()));
+  EXPECT_THAT(cancelled_, ElementsAre("theirs", "theirs"));
+}
+
+TEST_F(LoadOperationTest, AnUnloadTellsHowTheProcessEnded) {
+  served("r-1")->finish({});
+  world_.clock.settle();
+  std::optional<Result<v1::UnloadModelResponse>> unloaded;
+  unload_model(state_, "demo", false, admin(), [&](auto outcome) { unloaded = outcome; });
+  world_.clock.advance(1min);
+  ASSERT_TRUE(unloaded && *unloaded);
+  EXPECT_FALSE((*unloaded)->instance_id().empty());
+  EXPECT_EQ(residency_.state_of("demo"), "absent");
+}
+
+}  // namespace
+}  // namespace berth::admin
