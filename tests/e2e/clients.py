@@ -58,11 +58,18 @@ class Client:
 class Clients(FaultScenario):
 
     def start(self, daemon: Berthd, file: str, case: str, model: str = "demo",
-              **environment: str) -> Client:
+              grpc: str = "") -> Client:
         started = Client(file, case, {"BERTH_URL": f"http://{daemon.http}",
-                                      "BERTH_GRPC": daemon.grpc, "MODEL": model, **environment})
+                                      "BERTH_GRPC": grpc or daemon.grpc, "MODEL": model})
         self.addCleanup(started.stop)
         return started
+
+    def grpc_case(self, case: str) -> None:
+        """The same for a client that comes by TCP."""
+        daemon = self.serve(f'[server]\ngrpc = ["unix:{self.workspace.path}/s", "127.0.0.1:0"]\n')
+        addresses = daemon.wait_event("server.listening")["grpc"].split(",")
+        tcp = next(address for address in addresses if not address.startswith("unix:"))
+        self.start(daemon, "grpc", case, grpc=tcp).succeeds()
 
     def case(self, file: str, case: str) -> Berthd:
         """Serves the tiny chat model and runs this case, which must succeed."""
@@ -129,9 +136,8 @@ class Clients(FaultScenario):
         self.start(daemon, "openai", "abort", "endless").succeeds()
         self.assert_cancelled(daemon)
 
-    def test_T29_T30_openai_retries_during_a_load_make_one_load(self) -> None:
-        go = self.workspace.path / "go"
-        daemon = self.faulty(f"load: progress weights 0.3\nwait {go}")
+    def converges(self, daemon: Berthd, go: Path) -> None:
+        """A client with a short time limit asks again and again while one load goes on."""
         client = self.start(daemon, "openai", "retries", MODEL)
         client.output.wait_for(lambda line: line == "asking", "the client asks")
         self.wait_until(lambda: len(daemon.events("request.cancelled")) >= TRIES,
@@ -140,6 +146,15 @@ class Clients(FaultScenario):
         client.succeeds()
         self.assertEqual(len(daemon.events("load.started")), 1)
         self.assertEqual(daemon.events("load.failed") + daemon.events("load.interrupted"), [])
+
+    def test_T29_T30_openai_retries_during_a_load_make_one_load(self) -> None:
+        go = self.workspace.path / "go"
+        self.converges(self.faulty(f"load: progress weights 0.3\nwait {go}"), go)
+
+    def test_T29_T30_openai_retries_while_a_program_starts(self) -> None:
+        go = self.workspace.path / "go"
+        config = self.fault_command(MODEL, f"load: wait {go}")
+        self.converges(self.serve(config, models=()), go)
 
     # --- npm's ai with @ai-sdk/openai-compatible
 
@@ -161,16 +176,19 @@ class Clients(FaultScenario):
     # --- @grpc/grpc-js with reflection
 
     def test_grpc_reflection(self) -> None:
-        self.case("grpc", "reflection")
+        self.grpc_case("reflection")
 
     def test_grpc_generate(self) -> None:
+        self.grpc_case("generate")
+
+    def test_grpc_generate_by_unix_socket(self) -> None:
         self.case("grpc", "generate")
 
     def test_grpc_error(self) -> None:
-        self.case("grpc", "error")
+        self.grpc_case("error")
 
     def test_grpc_tokens(self) -> None:
-        self.case("grpc", "tokens")
+        self.grpc_case("tokens")
 
     def test_grpc_embed(self) -> None:
         self.start(self.serve_embeddings(), "grpc", "embed", "embed").succeeds()

@@ -34,7 +34,7 @@ async function serviceClient(name) {
 
 const chat = (more = {}) => ({
   model, sampling: { temperature: 0 },
-  chat: { messagesJson: Buffer.from(JSON.stringify([{ role: 'user', content: QUESTION }])) }, ...more,
+  chat: { messages_json: Buffer.from(JSON.stringify([{ role: 'user', content: QUESTION }])) }, ...more,
 });
 
 function collect(stream, onEvent = () => {}) {
@@ -73,7 +73,7 @@ const cases = {
     assert.equal(status.code, grpc.status.OK);
     assert.equal(events.map((event) => event.token?.text ?? '').join(''), ANSWER);
     assert.equal(events[0].accepted.model, model);
-    assert.equal(events.at(-1).done.finishReason, 'stop');
+    assert.equal(events.at(-1).done.finish_reason, 'stop');
   },
 
   async error() {
@@ -82,7 +82,7 @@ const cases = {
     assert.equal(status.code, grpc.status.NOT_FOUND);
     const detail = detailOf(root, status);
     assert.equal(detail.reason, 'unknown_model');
-    assert.ok(detail.requestId);
+    assert.ok(detail.request_id);
     assert.equal(events.at(-1).error.reason, 'unknown_model');
   },
 
@@ -140,7 +140,7 @@ const cases = {
   async deadline() {
     const { client } = await serviceClient('berth.v1.Inference');
     const { status } = await collect(client.Generate(
-      { model, prompt: Buffer.from('once upon a time'), sampling: { temperature: 0 }, deadlineMs: 500 }));
+      { model, prompt: Buffer.from('once upon a time'), sampling: { temperature: 0 }, deadline_ms: 500 }));
     assert.equal(status.code, grpc.status.DEADLINE_EXCEEDED);
   },
 };
