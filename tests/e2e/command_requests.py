@@ -1,5 +1,6 @@
 """Requests to models with kind = "command": asked of programs that berth did not write."""
 
+import http.client
 import json
 import time
 from pathlib import Path
@@ -95,6 +96,93 @@ class CommandRequests(Scenario):
         client.output.wait_for(lambda line: '"token"' in line, "the first token")
         self.succeeds(daemon, "unload", "prog", "--force")
         self.assertEqual(client.wait(), 1)
+
+    # --- By HTTP.
+
+    def post(self, daemon: Berthd, path: str, body: str) -> http.client.HTTPResponse:
+        """Sends the body as it is; the answer is still to be read."""
+        connection = http.client.HTTPConnection(daemon.http, timeout=DEADLINE)
+        self.addCleanup(connection.close)
+        connection.request("POST", path, body.encode(), {"Content-Type": "application/json"})
+        return connection.getresponse()
+
+    @staticmethod
+    def events_of(text: str) -> list[str]:
+        return [line.removeprefix("data: ") for line in text.splitlines()
+                if line.startswith("data: ")]
+
+    def test_L27_a_body_is_passed_on_byte_for_byte_but_for_the_model(self) -> None:
+        daemon = self.serve_program()
+        body = ('{"z":18446744073709551615, "model" : "prog","a":1.50e+00,"a":2,'
+                '"x":"\\u00e9\u00e9\\/","prompt":"say \\"model\\""}')
+        answer = self.post(daemon, "/v1/completions", body)
+        self.assertEqual(answer.status, 200)
+        said = json.loads(answer.read())
+        self.assertEqual(said["model"], "prog")
+        self.assertEqual(said["choices"][0]["text"], '"model"')
+        self.assertEqual(self.got()[-1]["body"], body.replace('"prog"', '"their-name"'))
+        self.assertEqual(self.got()[-1]["key"], "its own")
+
+    def test_L27_a_stream_is_passed_on_with_our_name(self) -> None:
+        daemon = self.serve_program()
+        answer = self.post(daemon, "/v1/chat/completions", json.dumps(
+            {"model": "prog", "stream": True, "messages": [{"role": "user", "content": "tools"}]}))
+        self.assertEqual(answer.status, 200)
+        self.assertTrue(answer.getheader("Content-Type").startswith("text/event-stream"))
+        self.assertTrue(answer.getheader("X-Request-Id"))
+        events = self.events_of(answer.read().decode())
+        self.assertEqual(events[-1], "[DONE]")
+        chunk = json.loads(events[0])
+        self.assertEqual(chunk["model"], "prog")
+        self.assertEqual(chunk["choices"][0]["delta"]["tool_calls"][0]["id"], "call-1")
+
+    def test_L27_lines_of_any_length_pass(self) -> None:
+        daemon = self.serve_program()
+        answer = self.post(daemon, "/v1/completions",
+                           '{"model":"prog","stream":true,"prompt":"huge"}')
+        events = self.events_of(answer.read().decode())
+        self.assertEqual(len(json.loads(events[0])["choices"][0]["text"]), 5 << 20)
+        self.assertEqual(events[-1], "[DONE]")
+
+    def test_L27_refusals_of_the_program_are_passed_on(self) -> None:
+        daemon = self.serve_program()
+        for status in (400, 404, 422, 429, 500, 503):
+            answer = self.post(daemon, "/v1/completions",
+                               '{"model":"prog","prompt":"status %d its words"}' % status)
+            self.assertEqual(answer.status, status)
+            self.assertEqual(json.loads(answer.read()), {"error": {"message": "its words"}})
+        answer = self.post(daemon, "/v1/completions", '{"model":"prog","prompt":"status 401 key"}')
+        self.assertEqual(answer.status, 500)
+        self.assertEqual(json.loads(answer.read())["error"]["code"], "internal")
+
+    def test_L9_L27_a_stream_that_breaks_off_ends_in_an_error_event(self) -> None:
+        daemon = self.serve_program()
+        for what in ("break", "no end", "die"):
+            answer = self.post(daemon, "/v1/completions",
+                               '{"model":"prog","stream":true,"prompt":"%s"}' % what)
+            events = self.events_of(answer.read().decode())
+            self.assertEqual(json.loads(events[0])["choices"][0]["text"], "half")
+            self.assertEqual(json.loads(events[-1])["error"]["code"], "worker_died")
+
+    def test_T31_an_http_client_that_hangs_up_ends_the_programs_work(self) -> None:
+        daemon = self.serve_program()
+        connection = http.client.HTTPConnection(daemon.http, timeout=DEADLINE)
+        connection.request("POST", "/v1/completions",
+                           '{"model":"prog","stream":true,"prompt":"endless"}',
+                           {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        answer.read(10)
+        answer.close()
+        connection.close()
+        self.wait_log("client gone")
+        daemon.wait_event("request.cancelled", model="prog")
+
+    def test_L27_vectors_are_passed_on(self) -> None:
+        daemon = self.serve_program(more='probe = "embedding"\n')
+        answer = self.post(daemon, "/v1/embeddings", '{"model":"prog","input":["a","b"]}')
+        said = json.loads(answer.read())
+        self.assertEqual(said["model"], "prog")
+        self.assertEqual(said["data"][1]["embedding"], [3.0, 4.0])
 
 
 if __name__ == "__main__":
