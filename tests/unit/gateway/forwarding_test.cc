@@ -89,8 +89,9 @@ class ForwardingTest : public testing::Test {
   sim::SimWorld world_;
   residency::Residency residency_{world_.environment()};
   std::shared_ptr<const catalog::Catalog> catalog_;
-  const residency::Services services_{world_.clock, world_.ids, world_.events, residency_,
-                                      [this] { return catalog_; }};
+  residency::RequestBook requests_{world_.clock, world_.events};
+  const residency::Services services_{
+      world_.clock, world_.ids, world_.events, residency_, [this] { return catalog_; }, requests_};
 };
 
 TEST_F(ForwardingTest, L27_ARequestStartsAProgramAndIsPassedOn) {

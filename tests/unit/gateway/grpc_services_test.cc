@@ -147,10 +147,16 @@ class GrpcServicesTest : public testing::Test {
   std::shared_ptr<const catalog::Catalog> catalog_;
   std::atomic<bool> ready_{true};
   AwaitedEvents events_;
-  const residency::Services services_{clock_, world_.ids, events_, residency_, [this] {
+  residency::RequestBook requests_{clock_, events_};
+  const residency::Services services_{clock_,
+                                      world_.ids,
+                                      events_,
+                                      residency_,
+                                      [this] {
                                         const std::lock_guard lock(mutex_);
                                         return catalog_;
-                                      }};
+                                      },
+                                      requests_};
   HealthChanges changes_;
   const KeyAuthenticator authenticator_;
   std::unique_ptr<GrpcServer> server_;
