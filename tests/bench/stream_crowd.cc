@@ -20,8 +20,12 @@ double microseconds(SteadyClock::duration time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
+// Short, since a worker reads few tokens of prompts beside streams that get five a second.
 std::string prompt_of(std::uint32_t number) {
-  return "stream number " + std::to_string(number) + " of many: ";
+  constexpr std::string_view kDigits =
+      "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  static_assert(kDigits.size() * kDigits.size() >= StreamCrowd::kMostStreams);
+  return {kDigits[number / kDigits.size()], kDigits[number % kDigits.size()]};
 }
 
 std::string expected_text(std::uint32_t number, std::uint32_t tokens) {
@@ -173,6 +177,9 @@ SteadyClock::time_point StreamCrowd::deadline() const {
 }
 
 Status StreamCrowd::start() {
+  if (options_.streams > kMostStreams) {
+    return fail(Reason::kInvalidArgument, "at most 3000 streams have prompts of their own");
+  }
   Result<Poller> poller = Poller::make();
   if (!poller) return fail(poller.error());
   poller_ = std::move(*poller);

@@ -39,6 +39,8 @@ struct CrowdResult {
 // Streams over SSE, all at once, each with a prompt of its own, whose answer this side knows.
 class StreamCrowd {
  public:
+  static constexpr std::uint32_t kMostStreams = 3000;
+
   explicit StreamCrowd(CrowdOptions options);
   ~StreamCrowd();
 

@@ -57,8 +57,9 @@ class LaneObserver {
 class LaneRunner {
  public:
   using Now = std::function<SteadyTime()>;
-  // Jobs that wait, and embedding jobs that wait or have begun.
-  static constexpr std::size_t kQueueLimit = 256;
+  // Jobs that wait, and embedding jobs that wait or have begun: as many as the most sequences
+  // (1024), since a supervisor may hand over one for each at once, and 256 more.
+  static constexpr std::size_t kQueueLimit = 1024 + 256;
 
   explicit LaneRunner(LaneObserver& observer, Now now = &steady_now,
                       ThreadPace::RunDelay run_delay = run_delay_reader());

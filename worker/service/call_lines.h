@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "worker/lanes/lane_runner.h"
 #include "worker/service/pending_call.h"
 
 namespace berth::worker {
@@ -25,7 +26,8 @@ std::optional<SteadyTime> deadline_of(const PendingCall& call);
 // Owns no thread; any thread may call any function.
 class CallLines {
  public:
-  static constexpr std::size_t kQueueLimit = 256;  // of each line
+  // Of each line; as many as its lanes take.
+  static constexpr std::size_t kQueueLimit = LaneRunner::kQueueLimit;
   enum class Line : std::size_t { kChats, kOthers };
 
   // Takes a call, which hears its end, also of a refusal.
