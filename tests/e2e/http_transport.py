@@ -171,6 +171,48 @@ class HttpTransport(Scenario):
             self.assertEqual(daemon.process.wait(DEADLINE), 0)
             half.closed()
 
+    def test_bodies_that_are_not_taken(self) -> None:
+        daemon = self.serve('[server]\nmax_body = "1MiB"\n', models=())
+        route = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
+        typed = route + b"Content-Type: application/json\r\n"
+        # Before any of it is read, and no foreign form can write (T95).
+        self.refused(daemon, route + b"Content-Length: 2\r\n\r\n", 415, "unsupported_media_type")
+        self.refused(daemon, typed + b"Authorization: Bearer wrong\r\nContent-Length: 2\r\n\r\n", 401,
+                     "unauthenticated")
+        headers = self.refused(daemon, typed + b"Content-Length: 1048577\r\n\r\n", 413, "body_too_large")
+        self.assertEqual(headers["connection"], "close")
+        chunks = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+        self.refused(daemon, typed + b"Transfer-Encoding: chunked\r\n\r\n" + chunks * 17 + b"0\r\n\r\n",
+                     413, "body_too_large")
+        self.refused(daemon, typed + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400,
+                     "invalid_argument")
+        with Client(daemon) as cut:
+            cut.send(typed + b"Content-Length: 100\r\n\r\n{}")
+            cut.socket.shutdown(socket.SHUT_WR)
+            status, _, body = cut.answer()
+            self.assertEqual(status, 400)
+            self.assertIn(b"after 2 bytes", body)
+        self.lives(daemon)
+
+    def test_a_body_that_comes_too_slowly(self) -> None:
+        daemon = self.serve(models=())
+        with Client(daemon) as slow:
+            slow.send(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+                      b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+            status, headers, _ = slow.answer()
+            self.assertEqual((status, headers["connection"]), (408, "close"))
+        self.lives(daemon)
+
+    def test_a_large_body_between_small_ones(self) -> None:
+        daemon = self.serve(models=())
+        with Client(daemon) as client:
+            for size in (10, 300_000, 10, 5_000_000, 10):
+                body = json.dumps({"model": "none", "prompt": "x" * size}).encode()
+                client.send(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                            b"application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                status, _, answer = client.answer()
+                self.assertEqual((status, json.loads(answer)["error"]["code"]), (404, "unknown_model"))
+
     def test_tls(self) -> None:
         certificate = self.workspace.path / "cert.pem"
         key = self.workspace.path / "key.pem"
