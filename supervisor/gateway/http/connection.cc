@@ -115,6 +115,7 @@ asio::awaitable<bool> Connection::receive() {
 
 asio::awaitable<Result<std::size_t>> Connection::receive_head() {
   HeadScan scan;
+  waits_since_ = now();
   bool begun = !inbox_.empty();
   bool skipped = false;  // an empty line before the request, which RFC 9112 lets pass
   Time deadline =

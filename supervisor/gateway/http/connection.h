@@ -60,6 +60,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start();
   // The server drains: ends the connection where no request is being received or worked on.
   void drain();
+  // Since when it waits for another request; nothing while it does not.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> idle_since() const {
+    const bool idle = input_wanted_ && inbox_.empty() && !exchange_.reply && !first_ && !gone_;
+    return idle ? std::optional(waits_since_) : std::nullopt;
+  }
   // Ends it now; a handler is told that its client is gone.
   void abort() { gone(); }
 
@@ -131,6 +136,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool input_wanted_ = false;
   bool input_ended_ = false;
   bool lingering_ = false;
+  Time waits_since_{};  // for the present request
 
   std::string out_;  // being written
   std::size_t written_ = 0;

@@ -151,7 +151,9 @@ class RealHttpServer : public HttpServer {
     error_code failed;
     const tcp::endpoint from = socket.remote_endpoint(failed);
     if (failed) return;  // gone already
-    if (connections_.size() >= context_.limits.connections) return turn_away(socket);
+    if (connections_.size() >= context_.limits.connections && !end_longest_idle()) {
+      return turn_away(socket);
+    }
     socket.set_option(tcp::no_delay(true), failed);
     socket.set_option(asio::socket_base::keep_alive(true), failed);
     ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes,
@@ -167,6 +169,18 @@ class RealHttpServer : public HttpServer {
         std::make_shared<Connection>(context_, std::move(transport), std::move(peer));
     connections_.emplace(connection.get(), connection);
     connection->start();
+  }
+
+  // Whether one was there: whoever keeps connections must not keep others out.
+  bool end_longest_idle() {
+    std::shared_ptr<Connection> longest;
+    for (const auto& [key, weak] : connections_) {
+      auto connection = weak.lock();
+      const auto since = connection ? connection->idle_since() : std::nullopt;
+      if (since && (!longest || *since < *longest->idle_since())) longest = std::move(connection);
+    }
+    if (longest) longest->abort();
+    return longest != nullptr;
   }
 
   // Says why, as far as the socket takes it at once.
@@ -186,6 +200,8 @@ class RealHttpServer : public HttpServer {
     error_code ignored;
     socket.non_blocking(true, ignored);
     socket.write_some(asio::buffer(bytes), ignored);
+    // What is unread when the socket is closed would turn the answer into a reset.
+    socket.read_some(asio::buffer(*scratch_), ignored);
     socket.shutdown(tcp::socket::shutdown_send, ignored);
   }
 

@@ -179,22 +179,40 @@ TEST_F(HttpBounds, AllBodiesTogetherAreBounded) {
 
 TEST_F(HttpBounds, ConnectionsAreBounded) {
   limit([](HttpLimits& limits) { limits.connections = 2; });
+  const std::string wait = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
   RawClient first = client();
   RawClient second = client();
-  for (RawClient* one : {&first, &second}) {
-    one->send("GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    EXPECT_EQ(status_of(one->read_answer()), "200");
-  }
+  first.send(wait);
+  const Arrived one = next();
+  second.send(wait);
+  const Arrived two = next();
   const std::string refused = client().read_all();
   EXPECT_EQ(status_of(refused), "429") << refused;
   EXPECT_TRUE(has(refused, "\r\nRetry-After: 1\r\n")) << refused;
   // When one ends there is room again.
-  first.send("GET /open HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-  first.read_all();
+  one.reply->send({});
+  EXPECT_EQ(status_of(first.read_answer()), "200");
   first.close();
   std::string answer;
   for (int i = 0; i < 1000 && status_of(answer) != "200"; ++i) answer = get("/open");
   EXPECT_EQ(status_of(answer), "200");
+}
+
+TEST_F(HttpBounds, WhoKeepsConnectionsKeepsNobodyOut) {
+  limit([](HttpLimits& limits) { limits.connections = 2; });
+  const std::string open = "GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  RawClient older = client();
+  older.send(open);
+  EXPECT_EQ(status_of(older.read_answer()), "200");
+  RawClient newer = client();
+  newer.send(open);
+  EXPECT_EQ(status_of(newer.read_answer()), "200");
+  RawClient third = client();
+  third.send(open);
+  EXPECT_EQ(status_of(third.read_answer()), "200");
+  EXPECT_EQ(older.read_all(), "");
+  newer.send(open);
+  EXPECT_EQ(status_of(newer.read_answer()), "200");
 }
 
 TEST_F(HttpBounds, ALargeBodyIsWorkedOnInThePool) {
