@@ -41,6 +41,7 @@
 #include "supervisor/early_log.h"
 #include "supervisor/fd_wait.h"
 #include "supervisor/fronts.h"
+#include "supervisor/key_keeper.h"
 #include "supervisor/launch_preparer.h"
 #include "supervisor/leftover_cleaner.h"
 #include "supervisor/load_provenance.h"
@@ -411,10 +412,18 @@ class Daemon {
       if (!failed) on_signal(signal);
     });
     monitor_.emplace(clock_, [this] { tick(); });
+    keys_.emplace(KeyKeeper::Parts{.clock = clock_,
+                                   .events = *events_,
+                                   .run_blocking = run_blocking_,
+                                   .on_readable = readable_on(io_),
+                                   .authenticator = authenticator_,
+                                   .limits = *limits_});
     // L4: what an earlier run left behind goes before anything is loaded.
     cleaner_->start([this] {
       catalog_->start([this] {
-        programs_->start([this] { residency_->restore_failures([this] { listen(); }); });
+        programs_->start([this] {
+          residency_->restore_failures([this] { keys_->use(config_->auth, [this] { listen(); }); });
+        });
       });
     });
   }
@@ -439,6 +448,7 @@ class Daemon {
         .run_blocking = run_blocking_});
     fronts_.emplace(Fronts::Parts{.state = *state_,
                                   .metrics = *metrics_,
+                                  .authenticator = authenticator_,
                                   .demo = !options_.demo_dir.empty(),
                                   .ready = [this] { return ready_.load(); }});
     if (const Status listening = fronts_->open(); !listening) {
@@ -450,6 +460,11 @@ class Daemon {
                                                 .grpc = join(state_->grpc),
                                                 .pid = getpid(),
                                                 .version = std::string(kVersion)});
+    if (config_->server.tls_cert.empty()) {
+      for (const std::string& address : catalog::open_addresses(config_->server)) {
+        events_->emit_typed(events::ServerExposed{.address = address});
+      }
+    }
     if (!config_->ignored.empty()) {
       events_->emit_typed(
           events::ConfigIgnored{.settings = static_cast<std::int64_t>(config_->ignored.size()),
@@ -462,8 +477,8 @@ class Daemon {
   }
 
   residency::Services services() {
-    return {clock_,    ids_, *events_, *residency_, [this] { return catalog_->snapshot(); },
-            *requests_};
+    return {clock_,     ids_,   *events_, *residency_, [this] { return catalog_->snapshot(); },
+            *requests_, limits_};
   }
 
   // --- Life.
@@ -513,6 +528,7 @@ class Daemon {
     }
     catalog_->rescan();
     drivers_->look();
+    keys_->use(config_->auth);
     if (std::exchange(reload_wanted_, false)) reload();
   }
 
@@ -538,6 +554,7 @@ class Daemon {
       problems.push_back("This version does not use " + ignored_keys() + ", set in " +
                          config_->file + ".");
     }
+    if (keys_) std::ranges::move(keys_->problems(), std::back_inserter(problems));
     if (!cgroup_problem_.empty()) problems.push_back(cgroup_problem_);
     if (!config_problem_.empty()) problems.push_back(config_problem_);
     return problems;
@@ -644,6 +661,9 @@ class Daemon {
   std::unique_ptr<residency::RequestBook> requests_;
   std::unique_ptr<residency::Residency> residency_;
   std::optional<LoopMonitor> monitor_;
+  const std::shared_ptr<core::KeyLimits> limits_ = std::make_shared<core::KeyLimits>();
+  gateway::KeyAuthenticator authenticator_;
+  std::optional<KeyKeeper> keys_;
   std::optional<admin::ServerState> state_;
   std::optional<Fronts> fronts_;
 

@@ -16,6 +16,7 @@
 
 #include "supervisor/admin/grpc/admin_service.h"
 #include "supervisor/api_routes.h"
+#include "supervisor/core/entitlement.h"
 #include "supervisor/gateway/grpc/inference_service.h"
 #include "supervisor/gateway/openai/routes.h"
 
@@ -50,29 +51,6 @@ std::optional<gid_t> admin_group() {
   if (admins == nullptr) return std::nullopt;
   return admins->gr_gid;
 }
-
-// Without keys: knows whoever comes by Unix socket, by his user, and programs of this machine, all
-// as one client; nobody else.
-class KeylessAuthenticator : public gateway::Authenticator {
- public:
-  [[nodiscard]] Result<core::Caller> authenticate(
-      const gateway::Peer& peer, const gateway::Presented& presented) const override {
-    if (!presented.authorization.empty()) {
-      return fail(Reason::kUnauthenticated, "No key is known here.");
-    }
-    if (peer.uid) {
-      return core::Caller{.role = peer.admin ? core::Role::kAdmin : core::Role::kClient,
-                          .entitled = true,
-                          .tenant = "uid:" + std::to_string(*peer.uid)};
-    }
-    if (!peer.loopback) {
-      return fail(Reason::kUnauthenticated, "Only programs of the same machine may call.");
-    }
-    core::Caller caller;
-    caller.entitled = presented.loopback_host && !presented.foreign_origin && !presented.forwarded;
-    return caller;
-  }
-};
 
 // Whether an event can tell of another health of the server or of a model.
 bool concerns_health(std::string_view event) {
@@ -114,7 +92,6 @@ gateway::GrpcServer::Services Fronts::grpc_services(const rpc::CallAccess& acces
 
 Status Fronts::open_grpc() {
   const catalog::ServerConfig& server = parts_.state.config->server;
-  authenticator_ = std::make_unique<KeylessAuthenticator>();
   gateway::GrpcOptions options;
   options.sockets = unix_sockets(server);
   options.socket_mode = parts_.demo ? kOwnSocket : kOpenSocket;
@@ -124,7 +101,7 @@ Status Fronts::open_grpc() {
   options.tls_key = server.tls_key;
   options.max_message_bytes = server.max_body;
   Result<std::unique_ptr<gateway::GrpcServer>> listening = gateway::GrpcServer::listen(
-      options, *authenticator_, {},
+      options, parts_.authenticator, core::for_caller,
       [this](const rpc::CallAccess& access) { return grpc_services(access); });
   if (!listening) return fail(listening.error());
   grpc_server_ = *std::move(listening);
@@ -143,7 +120,7 @@ Status Fronts::open_http() {
   gateway::HttpOptions options;
   options.address = server.http;
   options.routes = http_routes();
-  options.authenticator = authenticator_.get();
+  options.authenticator = &parts_.authenticator;
   options.ids = &parts_.state.services.ids;
   options.events = &parts_.state.services.events;
   options.limits.max_body = server.max_body;

@@ -23,8 +23,9 @@ namespace berth {
 class Fronts {
  public:
   struct Parts {
-    admin::ServerState& state;    // outlives this; open() writes the addresses into it
-    admin::Metrics& metrics;      // outlives this
+    admin::ServerState& state;  // outlives this; open() writes the addresses into it
+    admin::Metrics& metrics;    // outlives this
+    const gateway::Authenticator& authenticator;  // outlives this
     bool demo = false;            // HTTP may take another port than the configured one
     std::function<bool()> ready;  // any thread
   };
@@ -50,7 +51,6 @@ class Fronts {
   // What one gRPC server serves.
   gateway::GrpcServer::Services grpc_services(const rpc::CallAccess& access);
 
-  std::unique_ptr<gateway::Authenticator> authenticator_;
   gateway::HealthChanges health_changes_;
   std::unique_ptr<gateway::GrpcServer> grpc_server_;
   std::unique_ptr<admin::EventHub::Subscription> health_events_;

@@ -690,6 +690,15 @@ ConfigResult demo_config(const std::string& dir) {
   return result;
 }
 
+std::vector<std::string> open_addresses(const ServerConfig& server) {
+  std::vector<std::string> open;
+  if (!server.http.empty() && !is_local_address(server.http)) open.push_back(server.http);
+  for (const std::string& address : server.grpc) {
+    if (!is_local_address(address)) open.push_back(address);
+  }
+  return open;
+}
+
 std::string default_config_path() {
   // Read once, when a program starts.
   const char* set = std::getenv("BERTH_CONFIG");  // NOLINT(concurrency-mt-unsafe)

@@ -109,6 +109,9 @@ ConfigResult parse_config(std::string_view text, const std::string& path);
 // root. Where DIR/berth.toml exists it is read on top of these defaults.
 ConfigResult demo_config(const std::string& dir);
 
+// The addresses of http and grpc that other machines reach.
+std::vector<std::string> open_addresses(const ServerConfig& server);
+
 // "/etc/berth/berth.toml", or BERTH_CONFIG.
 std::string default_config_path();
 

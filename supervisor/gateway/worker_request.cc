@@ -39,6 +39,9 @@ void WorkerRequest::begin() {
   };
   line_ = services_.requests.arrive(std::move(arrival));
   if (cancelled_) return cancel_now();
+  Result<core::KeyPermit> permit = services_.limits->admit(asked_.caller, arrived_);
+  if (!permit) return refuse(permit.error());
+  permit_ = *std::move(permit);
   if (!model) return refuse(model.error());
   asked_.model = (*model)->name;
   if (const Status fit = fits(**model); !fit) return refuse(fit.error());
@@ -110,6 +113,7 @@ void WorkerRequest::close() {
   deadline_timer_.reset();
   claim_.reset();
   lease_ = {};
+  permit_ = {};
   // Whoever called holds a reference of its own.
   self_.reset();
 }

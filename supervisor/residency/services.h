@@ -7,6 +7,7 @@
 #include "common/event.h"
 #include "common/uuid.h"
 #include "supervisor/catalog/catalog.h"
+#include "supervisor/core/key_limits.h"
 #include "supervisor/residency/request_book.h"
 #include "supervisor/residency/residency.h"
 
@@ -23,6 +24,8 @@ struct Services {
   std::function<std::shared_ptr<const catalog::Catalog>()> catalog;
   // Whoever works on a request keeps its line there.
   RequestBook& requests;
+  // What a key may ask for; asked before a request takes anything. Core strand; never null.
+  std::shared_ptr<core::KeyLimits> limits = std::make_shared<core::KeyLimits>();
 };
 
 }  // namespace berth::residency

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "supervisor/gateway/auth/entitlement.h"
+
 namespace berth::gateway {
 namespace {
 
@@ -33,7 +35,7 @@ void put_text(json::object& to, std::string_view name, const std::string& value)
   if (!value.empty()) to[name] = value;
 }
 
-json::object failure_of(const FailureEvidence& from, bool admin) {
+json::object failure_of(const FailureEvidence& from) {
   json::object to;
   to["id"] = from.id;
   to["class"] = from.failure_class;
@@ -42,7 +44,6 @@ json::object failure_of(const FailureEvidence& from, bool admin) {
   if (from.exit_code) to["exit"] = *from.exit_code;
   put_text(to, "signal", from.signal);
   put_text(to, "instance_id", from.instance_id);
-  if (!admin) return to;
   if (!from.log_tail.empty()) {
     to["log_tail"] = json::array(from.log_tail.begin(), from.log_tail.end());
   }
@@ -61,7 +62,7 @@ void put_memory(const MemoryShortage& from, json::object& to) {
       json::object{{"context", from.would_fit->context}, {"sequences", from.would_fit->sequences}};
 }
 
-json::object detail_of(const ErrorExtras& extras, bool admin) {
+json::object detail_of(const ErrorExtras& extras) {
   json::object to;
   if (extras.retry_after_seconds) to["retry_after_seconds"] = *extras.retry_after_seconds;
   if (extras.needed) to["needed"] = *extras.needed;
@@ -70,7 +71,7 @@ json::object detail_of(const ErrorExtras& extras, bool admin) {
     to["suggestions"] = json::array(extras.suggestions.begin(), extras.suggestions.end());
   }
   if (extras.memory) put_memory(*extras.memory, to);
-  if (extras.failure) to["failure"] = failure_of(*extras.failure, admin);
+  if (extras.failure) to["failure"] = failure_of(*extras.failure);
   if (extras.holder) {
     json::object& holder = to["holder"].emplace_object();
     holder["model"] = extras.holder->model;
@@ -83,8 +84,9 @@ json::object detail_of(const ErrorExtras& extras, bool admin) {
 
 }  // namespace
 
-std::string error_body(const Error& error, const std::string& request_id,
+std::string error_body(const Error& whole_error, const std::string& request_id,
                        const core::Caller& caller) {
+  const Error error = for_caller(whole_error, caller);
   const ReasonInfo& info = reason_info(error.reason);
   json::object body;
   body["message"] = error.message;
@@ -94,7 +96,7 @@ std::string error_body(const Error& error, const std::string& request_id,
   if (error.extras && !error.extras->param.empty()) body["param"] = error.extras->param;
   body["request_id"] = request_id;
   if (error.extras) {
-    json::object detail = detail_of(*error.extras, caller.admin());
+    json::object detail = detail_of(*error.extras);
     if (!detail.empty()) body["detail"] = std::move(detail);
   }
   json::object whole;

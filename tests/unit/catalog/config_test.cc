@@ -196,6 +196,15 @@ TEST(Config, EverybodyIsServedOnlyWhereItSaysSo) {
   EXPECT_FALSE(read("").auth.anonymous);
 }
 
+TEST(Config, KnowsWhatOtherMachinesReach) {
+  ServerConfig server;
+  server.grpc = {"unix:/run/b.sock", "127.0.0.1:1", "10.0.0.1:2"};
+  server.http = "0.0.0.0:3";
+  EXPECT_THAT(open_addresses(server), ElementsAre("0.0.0.0:3", "10.0.0.1:2"));
+  server.http = "";
+  EXPECT_THAT(open_addresses(server), ElementsAre("10.0.0.1:2"));
+}
+
 TEST(Config, HostsAndOriginsAreKeptAsTheyAreCompared) {
   const Config config = read(
       "[server]\nallowed_hosts = [\"Box.Local\", \"[::1]\"]\n"

@@ -1,0 +1,92 @@
+#include "supervisor/gateway/auth/key_authenticator.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "common/keys/key.h"
+
+namespace berth::gateway {
+namespace {
+
+// The token of "Bearer TOKEN", the scheme in any case (RFC 6750).
+std::optional<std::string_view> bearer_of(std::string_view header) {
+  constexpr std::string_view kScheme = "bearer";
+  if (header.size() <= kScheme.size() || header[kScheme.size()] != ' ') return std::nullopt;
+  const bool same = std::equal(kScheme.begin(), kScheme.end(), header.begin(), [](char a, char b) {
+    return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
+  });
+  if (!same) return std::nullopt;
+  const std::size_t begin = header.find_first_not_of(' ', kScheme.size());
+  if (begin == std::string_view::npos) return std::string_view();
+  return header.substr(begin, header.find_last_not_of(" \t") - begin + 1);
+}
+
+// Null where no key of the list is it.
+const keys::Key* find_key(const std::vector<keys::Key>& list, std::string_view presented) {
+  const keys::KeyHash hash = keys::hash_of(presented);
+  const keys::Key* found = nullptr;
+  for (const keys::Key& key : list) {
+    if (keys::same_hash(key.hash, hash)) found = &key;
+  }
+  return found;
+}
+
+core::Caller caller_of(const keys::Key& key) {
+  return {.role = key.role == keys::KeyRole::kAdmin ? core::Role::kAdmin : core::Role::kClient,
+          .entitled = true,
+          .tenant = key.group.empty() ? "key:" + key.name : "group:" + key.group,
+          .key = key.name};
+}
+
+// Who comes without a key.
+Result<core::Caller> caller_of(const Peer& peer, const Presented& presented,
+                               const AuthRules& rules) {
+  core::Caller caller;
+  if (peer.uid) {
+    caller.role = peer.admin ? core::Role::kAdmin : core::Role::kClient;
+    caller.entitled = true;
+    caller.tenant = "uid:" + std::to_string(*peer.uid);
+    return caller;
+  }
+  if (peer.loopback) {
+    caller.entitled = presented.loopback_host && !presented.foreign_origin && !presented.forwarded;
+    return caller;
+  }
+  if (rules.anonymous) return caller;
+  return fail(Reason::kUnauthenticated,
+              rules.uses_keys ? "This server takes requests over the network with a key only: send "
+                                "it as `Authorization: Bearer KEY`."
+                              : "This server takes no requests over the network: it has no keys.");
+}
+
+}  // namespace
+
+void KeyAuthenticator::use(AuthRules rules) {
+  auto made = std::make_shared<const AuthRules>(std::move(rules));
+  const std::lock_guard lock(mutex_);
+  rules_.swap(made);
+}
+
+std::shared_ptr<const AuthRules> KeyAuthenticator::rules() const {
+  const std::lock_guard lock(mutex_);
+  return rules_;
+}
+
+Result<core::Caller> KeyAuthenticator::authenticate(const Peer& peer,
+                                                    const Presented& presented) const {
+  const std::shared_ptr<const AuthRules> rules = this->rules();
+  if (presented.authorization.empty() || !rules->uses_keys) {
+    return caller_of(peer, presented, *rules);
+  }
+  const std::optional<std::string_view> token = bearer_of(presented.authorization);
+  if (!token) {
+    return fail(Reason::kUnauthenticated,
+                "The header Authorization must have the form `Bearer KEY`.");
+  }
+  if (const keys::Key* key = find_key(rules->keys, *token)) return caller_of(*key);
+  return fail(Reason::kUnauthenticated, "This key is not known, or not any more.");
+}
+
+}  // namespace berth::gateway
