@@ -20,6 +20,9 @@ ExitCode run(const std::vector<std::string>& arguments, Environment& environment
       if (invocation.needs_endpoint && !context.endpoint()) {
         return context.usage(context.endpoint().error().message);
       }
+      if (invocation.needs_endpoint && !context.access()) {
+        return context.usage(context.access().error().message);
+      }
       code = invocation.verb(context);
       break;
   }

@@ -32,6 +32,7 @@ struct Parsed {
   ClassifyLogOptions classify_log;
   ConfigCheckOptions config_check;
   ConfigShowOptions config_show;
+  KeysOptions keys;
   std::string shell;
   // What the verb that was given sets.
   std::function<ExitCode(Context&)> verb;
@@ -60,6 +61,7 @@ class CommandLine {
   void add_failures();
   void add_watching();
   void add_config();
+  void add_keys();
   void add_about();
 
   CLI::App app_;
@@ -75,6 +77,14 @@ CLI::App* CommandLine::add(CLI::App& parent, const char* name, const char* text,
                   "The daemon to talk to: unix:PATH or HOST:PORT. Without it: BERTH_ENDPOINT, "
                   "else the first listener in the configuration, else the usual socket")
       ->type_name("ENDPOINT");
+  sub->add_option("--api-key-file", parsed_.common.api_key_file,
+                  "File with the key to come with, alone on its first line; without it: "
+                  "BERTH_API_KEY")
+      ->type_name("FILE");
+  sub->add_option("--tls-ca", parsed_.common.tls_ca,
+                  "Speak TLS with HOST:PORT, whose certificate one of this file (PEM) has signed; "
+                  "without it: BERTH_TLS_CA")
+      ->type_name("FILE");
   sub->add_flag("--json", parsed_.common.json,
                 "Print JSON: one document, or one line for each event of a stream");
   set_verb(*sub, std::move(verb), needs_endpoint);
@@ -297,6 +307,40 @@ void CommandLine::add_config() {
                  "Read the configured file instead of asking the daemon");
 }
 
+void CommandLine::add_keys() {
+  CLI::App* keys = app_.add_subcommand("keys", "Make, list and revoke keys of the network clients");
+  keys->require_subcommand(1);
+  CLI::App* made = add(
+      *keys, "add", "Make a key and print it, once",
+      "The file keeps only its hash. The daemon takes it within a moment. Needs no daemon; where "
+      "the file is missing it is made.\n\n"
+      "  berth keys add alice\n"
+      "  berth keys add ops --role admin --group team-a",
+      [this](Context& context) { return run_keys_add(context, parsed_.keys); }, false);
+  made->add_option("NAME", parsed_.keys.name, "A name for the key: letters, digits, '.', '_', '-'")
+      ->required();
+  made->add_option("--role", parsed_.keys.role,
+                   "client, or admin, who may also load and unload models and see logs (default: "
+                   "client)")
+      ->type_name("ROLE");
+  made->add_option("--group", parsed_.keys.group,
+                   "Keys of one group share their sessions; without it the key has its own")
+      ->type_name("GROUP");
+  CLI::App* list = add(
+      *keys, "list", "List the keys by name, role and group", "Needs no daemon.",
+      [this](Context& context) { return run_keys_list(context, parsed_.keys); }, false);
+  CLI::App* revoke = add(
+      *keys, "revoke", "Take a key away",
+      "Requests with it are refused from then on; what runs already goes on. Needs no daemon.",
+      [this](Context& context) { return run_keys_revoke(context, parsed_.keys); }, false);
+  revoke->add_option("NAME", parsed_.keys.name, "The key's name")->required();
+  for (CLI::App* verb : {made, list, revoke}) {
+    verb->add_option("--keys-file", parsed_.keys.file,
+                     "The file (default: auth.keys_file of the configuration)")
+        ->type_name("FILE");
+  }
+}
+
 void CommandLine::add_about() {
   add(app_, "doctor", "Find out what is wrong with this installation",
       "Looks at the daemon, the worker, the kernel, limits, disks, permissions, memory and "
@@ -368,6 +412,7 @@ CommandLine::CommandLine()
   add_failures();
   add_watching();
   add_config();
+  add_keys();
   add_about();
   check_model_names();
 }
@@ -518,6 +563,10 @@ manual::ManPage man_page_texts() {
          "standard error."}}},
       {"ENVIRONMENT",
        {{"BERTH_ENDPOINT", "The daemon to talk to, where --endpoint is not given."},
+        {"BERTH_API_KEY", "The key to come with to HOST:PORT, where --api-key-file is not given."},
+        {"BERTH_TLS_CA",
+         "Certificates (PEM) that sign the daemon's, where --tls-ca is not given: TLS is spoken "
+         "with HOST:PORT."},
         {"BERTH_CONFIG", "The configuration file, instead of /etc/berth/berth.toml."},
         {"NO_COLOR", "No colours, also on a terminal."},
         {"XDG_STATE_HOME", "Where the history of chats is kept (berth/history)."},

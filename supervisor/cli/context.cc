@@ -23,9 +23,14 @@ const Result<Endpoint>& Context::endpoint() {
   return *endpoint_;
 }
 
+const Result<Access>& Context::access() {
+  if (!access_) access_ = find_access(options_, endpoint().value(), environment_);
+  return *access_;
+}
+
 Reply<Client*> Context::client() {
   if (!client_) {
-    auto connected = connect(endpoint().value(), kConnectDeadline);
+    auto connected = connect(endpoint().value(), access().value(), kConnectDeadline);
     if (!connected) return tl::unexpected(std::move(connected.error()));
     client_ = std::move(*connected);
   }

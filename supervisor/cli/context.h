@@ -26,6 +26,8 @@ class Context {
 
   // The endpoint that the verb talks to. Errors: kInvalidArgument.
   const Result<Endpoint>& endpoint();
+  // What is shown to it. Errors: kInvalidArgument. Only after endpoint() has succeeded.
+  const Result<Access>& access();
   // Connects on the first call and after forget_client(). Errors: kUnreachable.
   Reply<Client*> client();
   void forget_client() { client_.reset(); }
@@ -49,6 +51,7 @@ class Context {
   Environment& environment_;
   CommonOptions options_;
   std::optional<Result<Endpoint>> endpoint_;
+  std::optional<Result<Access>> access_;
   std::unique_ptr<Client> client_;
 };
 

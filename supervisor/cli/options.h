@@ -10,7 +10,9 @@ namespace berth::cli {
 // What the command line says, one struct for each verb. Plain values; CLI11 stays in app.cc.
 
 struct CommonOptions {
-  std::string endpoint;  // empty: not given
+  std::string endpoint{};      // empty: not given
+  std::string api_key_file{};  // empty: BERTH_API_KEY
+  std::string tls_ca{};        // empty: BERTH_TLS_CA
   bool json = false;
 };
 
@@ -83,6 +85,13 @@ struct ConfigCheckOptions {
 struct ConfigShowOptions {
   std::string file;  // empty: the daemon's
   bool offline = false;
+};
+
+struct KeysOptions {
+  std::string name;
+  std::string role = "client";  // or admin
+  std::string group;            // empty: the key is a tenant of its own
+  std::string file;             // empty: the configured one
 };
 
 }  // namespace berth::cli

@@ -8,6 +8,7 @@
 
 #include "berth/v1/admin.pb.h"
 #include "berth/v1/inference.pb.h"
+#include "supervisor/cli/client/access.h"
 #include "supervisor/cli/endpoint.h"
 
 namespace berth::cli {
@@ -71,9 +72,9 @@ class Client {
                                    const std::stop_token& stop) = 0;
 };
 
-// Connects within `connect_deadline`; fails at once where the socket is not there or nobody
-// listens on it. Errors: kUnreachable.
-Reply<std::unique_ptr<Client>> connect(const Endpoint& endpoint,
+// Connects within `connect_deadline`, and sends the key of `access` with every call; fails at once
+// where the socket is not there or nobody listens on it. Errors: kUnreachable.
+Reply<std::unique_ptr<Client>> connect(const Endpoint& endpoint, const Access& access,
                                        std::chrono::milliseconds connect_deadline);
 
 }  // namespace berth::cli

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -99,6 +100,13 @@ std::string target_of(const Endpoint& endpoint) {
   return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
 }
 
+std::shared_ptr<grpc::ChannelCredentials> credentials_of(const Access& access) {
+  if (access.tls_ca.empty()) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = access.tls_ca;
+  return grpc::SslCredentials(options);
+}
+
 std::string reason_name(grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::INVALID_ARGUMENT:
@@ -169,8 +177,10 @@ const v1::ErrorDetail* error_of(const Event& event) {
 
 class GrpcClient : public Client {
  public:
-  GrpcClient(const std::shared_ptr<grpc::Channel>& channel, std::string where)
+  GrpcClient(const std::shared_ptr<grpc::Channel>& channel, std::string where,
+             const std::string& api_key)
       : where_(std::move(where)),
+        authorization_(api_key.empty() ? std::string() : "Bearer " + api_key),
         admin_(v1::Admin::NewStub(channel)),
         inference_(v1::Inference::NewStub(channel)) {}
 
@@ -238,10 +248,16 @@ class GrpcClient : public Client {
   }
 
  private:
+  // Not as credentials of the call: those gRPC sends over TLS only, and it is the user who decides.
+  void introduce(grpc::ClientContext& context) const {
+    if (!authorization_.empty()) context.AddMetadata("authorization", authorization_);
+  }
+
   template <typename T, typename Call>
   Reply<T> unary(seconds deadline, Call call) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + deadline);
+    introduce(context);
     T reply;
     const grpc::Status status = call(&context, &reply);
     if (!status.ok()) return tl::unexpected(to_error(status, context, std::nullopt, where_));
@@ -251,6 +267,7 @@ class GrpcClient : public Client {
   template <typename Event, typename Open>
   Reply<void> stream(const Handler<Event>& on_event, const std::stop_token& stop, Open open) {
     grpc::ClientContext context;
+    introduce(context);
     const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
     auto reader = open(&context);
     bool by_handler = false;
@@ -274,13 +291,15 @@ class GrpcClient : public Client {
   }
 
   std::string where_;
+  std::string authorization_;  // empty: none
   std::unique_ptr<v1::Admin::Stub> admin_;
   std::unique_ptr<v1::Inference::Stub> inference_;
 };
 
 }  // namespace
 
-Reply<std::unique_ptr<Client>> connect(const Endpoint& endpoint, milliseconds connect_deadline) {
+Reply<std::unique_ptr<Client>> connect(const Endpoint& endpoint, const Access& access,
+                                       milliseconds connect_deadline) {
   quieten_grpc();
   const auto until = std::chrono::system_clock::now() + connect_deadline;
   if (!endpoint.socket.empty()) {
@@ -295,7 +314,7 @@ Reply<std::unique_ptr<Client>> connect(const Endpoint& endpoint, milliseconds co
   // A Unix socket's path is no host name.
   if (!endpoint.socket.empty()) arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
   const auto channel =
-      grpc::CreateCustomChannel(target_of(endpoint), grpc::InsecureChannelCredentials(), arguments);
+      grpc::CreateCustomChannel(target_of(endpoint), credentials_of(access), arguments);
 
   grpc_connectivity_state state = channel->GetState(true);
   while (state != GRPC_CHANNEL_READY) {
@@ -304,10 +323,14 @@ Reply<std::unique_ptr<Client>> connect(const Endpoint& endpoint, milliseconds co
     state = channel->GetState(true);
   }
   if (state == GRPC_CHANNEL_READY) {
-    return std::make_unique<GrpcClient>(channel, endpoint.text);
+    return std::make_unique<GrpcClient>(channel, endpoint.text, access.api_key);
   }
   if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) {
-    return tl::unexpected(unreachable("nobody answers there as berthd does"));
+    return tl::unexpected(unreachable(
+        access.tls_ca.empty()
+            ? "nobody answers there as berthd does"
+            : "nobody answers there as berthd does, with TLS and a certificate for this name that "
+              "--tls-ca (BERTH_TLS_CA) signs"));
   }
   return tl::unexpected(unreachable("no answer within " + format_duration_human(connect_deadline)));
 }

@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <vector>
 
+#include "common/keys/key_file.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "common/version.h"
@@ -19,8 +21,46 @@ namespace {
 
 constexpr std::uint64_t kLateLoopUs = 250'000;
 
-void check_config(DaemonState& state) {
-  const std::string file = catalog::default_config_path();
+void check_keys(DaemonState& state, const std::string& file) {
+  if (file.empty()) return;
+  const Result<keys::KeyFile> read = keys::read_key_file(file);
+  if (!read && read.error().reason == Reason::kPermissionDenied && ::geteuid() != 0) {
+    state.checks.push_back(ok("keys", file + " is not for this user to read"));
+  } else if (!read) {
+    state.checks.push_back(error("keys", read.error().message,
+                                 read.error().reason == Reason::kNotFound
+                                     ? "'berth keys add NAME' makes it"
+                                     : "until then the keys of before count"));
+  } else if (!read->warning.empty()) {
+    state.checks.push_back(warning("keys", read->warning, {}));
+  } else {
+    state.checks.push_back(ok("keys", counted(read->list.keys().size(), "key") + " in " + file));
+  }
+}
+
+// Who besides this machine's users reaches the server.
+void check_listeners(DaemonState& state, const catalog::Config& config) {
+  std::vector<std::string> open = catalog::open_addresses(config.server);
+  if (open.empty()) {
+    state.checks.push_back(ok("listeners", "only this machine reaches the server"));
+    return;
+  }
+  const std::string found = "other machines reach " + join_names(open);
+  if (config.auth.anonymous) {
+    state.checks.push_back(warning("listeners", found + ", and need no key",
+                                   "is that meant? auth.anonymous = false asks for keys"));
+  } else if (config.server.tls_cert.empty()) {
+    state.checks.push_back(warning("listeners", found + " without TLS",
+                                   "keys and texts can be read on the way: set server.tls_cert "
+                                   "and server.tls_key"));
+  } else {
+    state.checks.push_back(ok("listeners", found + ", with a key and TLS"));
+  }
+}
+
+void check_config(DaemonState& state, const Environment& environment) {
+  const std::string file =
+      environment.non_empty("BERTH_CONFIG").value_or(catalog::default_config_path());
   if (::access(file.c_str(), F_OK) != 0) {
     state.checks.push_back(ok("config", "there is no " + file));
     return;
@@ -38,6 +78,8 @@ void check_config(DaemonState& state) {
   const catalog::ServerConfig& server = read.config->server;
   state.directories = {
       {"state_dir", server.state_dir}, {"log_dir", server.log_dir}, {"run_dir", server.run_dir}};
+  check_keys(state, read.config->auth.keys_file);
+  check_listeners(state, *read.config);
 }
 
 void check_info(DaemonState& state, const v1::ServerInfo& info, const std::string& where) {
@@ -94,7 +136,13 @@ DaemonState look_at_daemon(Context& context) {
   if (!endpoint) {
     state.checks.push_back(
         error("endpoint", endpoint.error().message, "correct it, or leave it away"));
-    check_config(state);
+    check_config(state, context.environment());
+    return state;
+  }
+  if (!context.access()) {
+    state.checks.push_back(
+        error("key or TLS", context.access().error().message, "correct it, or leave it away"));
+    check_config(state, context.environment());
     return state;
   }
   const std::string where = printable_line(endpoint->text, 256);
@@ -116,7 +164,7 @@ DaemonState look_at_daemon(Context& context) {
     if (!endpoint->socket.empty()) state.program = program_of(info->pid());
     if (!state.program.empty()) check_worker_cgroups(state, info->pid());
     const auto directories = state.directories;
-    check_config(state);
+    check_config(state, context.environment());
     // What the daemon uses counts, not what the file says by now.
     state.directories = directories;
     return state;
@@ -131,7 +179,7 @@ DaemonState look_at_daemon(Context& context) {
     state.checks.push_back(error("daemon", "not reachable at " + where + ": " + problem,
                                  "is it running? see systemctl status berthd"));
   }
-  check_config(state);
+  check_config(state, context.environment());
   return state;
 }
 

@@ -28,6 +28,9 @@ ExitCode run_classify_log(Context& context, const ClassifyLogOptions& options);
 ExitCode run_complete(Context& context, const CompleteOptions& options);
 ExitCode run_config_check(Context& context, const ConfigCheckOptions& options);
 ExitCode run_config_show(Context& context, const ConfigShowOptions& options);
+ExitCode run_keys_add(Context& context, const KeysOptions& options);
+ExitCode run_keys_list(Context& context, const KeysOptions& options);
+ExitCode run_keys_revoke(Context& context, const KeysOptions& options);
 ExitCode run_version(Context& context);
 
 }  // namespace berth::cli

@@ -1,0 +1,74 @@
+#include "supervisor/cli/client/access.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "common/fd.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = 1U << 20;
+constexpr std::size_t kMaxKeyBytes = 512;
+
+Result<std::string> read_file(std::string_view named_by, const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  const std::string prefix = std::string(named_by) + ": cannot read " + path + ": ";
+  if (!fd) {
+    return fail(Reason::kInvalidArgument, prefix + std::system_category().message(errno));
+  }
+  ReadAll read = read_all(fd.get(), kMaxFileBytes);
+  if (!read.error.empty()) return fail(Reason::kInvalidArgument, prefix + read.error);
+  return std::move(read.text);
+}
+
+// A key must be able to stand in a header.
+Result<std::string> checked_key(std::string_view named_by, std::string_view text) {
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  const bool good = !text.empty() && text.size() <= kMaxKeyBytes &&
+                    std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
+  if (good) return std::string(text);
+  return fail(Reason::kInvalidArgument,
+              std::string(named_by) + ": expected a key as `berth keys add` prints it");
+}
+
+}  // namespace
+
+Result<Access> find_access(const CommonOptions& options, const Endpoint& endpoint,
+                           const Environment& environment) {
+  Access access;
+  const bool network = endpoint.socket.empty();
+  if (!options.api_key_file.empty()) {
+    constexpr std::string_view kOption = "--api-key-file";
+    const Result<std::string> text = read_file(kOption, options.api_key_file);
+    if (!text) return fail(text.error());
+    Result<std::string> key = checked_key(kOption, text->substr(0, text->find('\n')));
+    if (!key) return fail(key.error());
+    access.api_key = *std::move(key);
+  } else if (const auto variable = environment.non_empty("BERTH_API_KEY"); variable && network) {
+    Result<std::string> key = checked_key("BERTH_API_KEY", *variable);
+    if (!key) return fail(key.error());
+    access.api_key = *std::move(key);
+  }
+  if (!network) return access;
+  const bool given = !options.tls_ca.empty();
+  const std::string file =
+      given ? options.tls_ca : environment.non_empty("BERTH_TLS_CA").value_or(std::string());
+  if (file.empty()) return access;
+  const std::string_view named_by = given ? "--tls-ca" : "BERTH_TLS_CA";
+  Result<std::string> text = read_file(named_by, file);
+  if (!text) return fail(text.error());
+  if (text->find("-----BEGIN CERTIFICATE-----") == std::string::npos) {
+    return fail(Reason::kInvalidArgument,
+                std::string(named_by) + ": " + file + " holds no certificate (PEM)");
+  }
+  access.tls_ca = *std::move(text);
+  return access;
+}
+
+}  // namespace berth::cli
