@@ -5,9 +5,9 @@
 
 #include "common/keys/key.h"
 #include "common/keys/key_file.h"
+#include "common/proto_json/json_writer.h"
 #include "common/text.h"
 #include "supervisor/catalog/config.h"
-#include "supervisor/cli/format/json_writer.h"
 #include "supervisor/cli/format/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 
