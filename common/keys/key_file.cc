@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -12,7 +13,6 @@
 #include <climits>
 #include <cstdio>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "common/fd.h"
@@ -22,7 +22,7 @@ namespace berth::keys {
 namespace {
 
 constexpr std::chrono::seconds kLockWait{10};
-constexpr std::chrono::milliseconds kLockPause{20};
+constexpr int kLockPauseMs = 20;
 constexpr mode_t kOwnerOnly = 0600;
 constexpr mode_t kGroupToo = 0640;
 constexpr mode_t kPermissions = 07777;
@@ -134,7 +134,7 @@ Result<UniqueFd> open_locked(const std::string& path, bool create) {
       return fail(Reason::kConflict,
                   shown(path) + ": somebody else is changing the key file; try again.");
     }
-    std::this_thread::sleep_for(kLockPause);
+    ::poll(nullptr, 0, kLockPauseMs);  // no event tells that a lock is free
   }
 }
 
