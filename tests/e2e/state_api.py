@@ -22,7 +22,7 @@ class StateApi(Scenario):
         keys = self.workspace.path / "keys"
         self.keys = {}
         for role in ("admin", "client"):
-            done = self.run_keys("add", f"the-{role}", "--role", role, "--file", str(keys))
+            done = self.run_keys("add", f"the-{role}", "--role", role, "--keys-file", str(keys))
             self.keys[role] = json.loads(done)["key"]
         return self.serve(f'[auth]\nkeys_file = "{keys}"\n{config}', models)
 
