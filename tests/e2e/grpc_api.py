@@ -45,8 +45,7 @@ class GrpcApi(Scenario):
     def test_S6_a_client_administers_nothing(self) -> None:
         daemon = self.serve_all()
         self.succeeds(daemon, "load", "demo")
-        for verb in (["load", "demo"], ["unload", "demo"], ["retry", "demo"], ["logs", "demo"],
-                     ["events"]):
+        for verb in (["load", "demo"], ["unload", "demo"], ["retry", "demo"], ["logs", "demo"]):
             refused = self.as_nobody(daemon, *verb)
             self.assertEqual(refused.returncode, 1, f"{verb}: {refused.stdout}{refused.stderr}")
             self.assertIn("admin", refused.stderr)
