@@ -47,7 +47,7 @@ Forwarding::Forwarding(const residency::Services& services, core::Caller caller,
                        std::shared_ptr<ForwardResponder> responder)
     : WorkerRequest(services,
                     {std::move(caller), std::move(request.id), std::move(request.model), deadline}),
-      request_{std::move(request.path), cut_at_model(request.body)},
+      request_{std::move(request.path), std::move(request.body)},
       responder_(std::move(responder)) {}
 
 std::shared_ptr<Forwarding> Forwarding::shared() {

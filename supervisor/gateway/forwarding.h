@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/clock.h"
 #include "common/result.h"
@@ -22,7 +23,9 @@ struct ForwardedRequest {
   std::string id;     // of the request
   std::string model;  // as the client said it; may be an alias
   std::string path;   // "/v1/chat/completions", below which the program has the same
-  std::string body;   // as it came: well-formed JSON, an object with the string `model`
+  // As cut_at_model() leaves it, which reads through it and may take a while, off the core strand.
+  // It came as well-formed JSON, an object with the string `model`.
+  std::vector<std::string> body;
 };
 
 // The head of a program's answer, for the client. What else an answer of ours has (X-Request-Id,
@@ -72,11 +75,10 @@ void ask_whether_forwarded(const residency::Services& services, std::string mode
 // program at once (T31).
 class Forwarding : public WorkerRequest, public rpc::ForwardSink {
  public:
-  // Starts. `deadline`: when it must have ended. Any thread; reads through the body, so that one
-  // that is large belongs on the pool. The responder is called later, never from within. After
-  // cancel() it is not called any more; after resume() it gets more. Errors, besides those of the
-  // residency: kInvalidArgument (no `model`, or the model is no program), kInternal (what the
-  // program answered cannot be passed on).
+  // Starts. `deadline`: when it must have ended. Any thread; the responder is called later, never
+  // from within. After cancel() it is not called any more; after resume() it gets more. Errors,
+  // besides those of the residency: kInvalidArgument (no `model`, or the model is no program),
+  // kInternal (what the program answered cannot be passed on).
   static std::shared_ptr<Forwarding> start(const residency::Services& services, core::Caller caller,
                                            ForwardedRequest request, SteadyTime deadline,
                                            std::shared_ptr<ForwardResponder> responder);

@@ -7,6 +7,7 @@
 
 #include "supervisor/gateway/forwarding.h"
 #include "supervisor/gateway/http/error_response.h"
+#include "supervisor/gateway/model_name.h"
 #include "supervisor/gateway/openai/embedding_answer.h"
 #include "supervisor/gateway/openai/exchange.h"
 #include "supervisor/gateway/openai/forwarded_answer.h"
@@ -94,7 +95,7 @@ HandlerOf start(const residency::Services& services, const Work<Request>& work, 
     return nullptr;
   }
   const auto handler = std::make_shared<LateHandler>();
-  ForwardedRequest raw{exchange.id, *model, std::move(request.path), std::move(request.body)};
+  ForwardedRequest raw{exchange.id, *model, std::move(request.path), cut_at_model(request.body)};
   const auto pending = std::make_shared<Pending<Request>>(Pending<Request>{
       std::move(exchange), std::move(raw), asks_for_stream(*body), work.read(*body), work.answer});
   ask_whether_forwarded(services, *std::move(model),

@@ -79,7 +79,8 @@ class ForwardingTest : public testing::Test {
   std::shared_ptr<Forwarding> ask(std::shared_ptr<Client> client,
                                   const std::string& model = "program",
                                   const std::string& body = R"({"n":1.50,"model":"alias"})") {
-    return Forwarding::start(services_, {}, {"r-1", model, "/v1/chat/completions", body},
+    return Forwarding::start(services_, {},
+                             {"r-1", model, "/v1/chat/completions", cut_at_model(body)},
                              world_.clock.now() + 10min, std::move(client));
   }
   bool run(const Client& client) {
