@@ -30,7 +30,11 @@ class Lane final : public Connection {
         load_(load) {}
 
   Status next() {
-    if (load_.to_send == 0) return {};
+    if (load_.to_send == 0) {
+      // llama-server has a thread for each connection, and fewer threads than there are lanes.
+      load_.poller.close(*this);
+      return {};
+    }
     --load_.to_send;
     if (!open()) {
       if (Status there = load_.poller.connect(*this, load_.server); !there) return there;
