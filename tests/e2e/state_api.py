@@ -5,13 +5,20 @@ import json
 import urllib.error
 import urllib.request
 
+import programs
 from programs import DEADLINE, Berthd
 from scenario import Scenario
 
 FAILING = """
 [model."broken"]
 kind = "command"
-command = ["false"]
+command = ["false", "{port}"]
+"""
+
+SLOW = """
+[model."slow"]
+kind = "command"
+command = ["sh", "-c", "exec sleep 600", "{port}"]
 """
 
 
@@ -22,15 +29,13 @@ class StateApi(Scenario):
         keys = self.workspace.path / "keys"
         self.keys = {}
         for role in ("admin", "client"):
-            done = self.run_keys("add", f"the-{role}", "--role", role, "--keys-file", str(keys))
-            self.keys[role] = json.loads(done)["key"]
+            done = programs.run_berth(self.build, "keys", "add", f"the-{role}", "--role", role,
+                                      "--keys-file", str(keys), "--json")
+            if done.returncode == 2:
+                self.skipTest("this berth makes no keys")
+            self.assertEqual(done.returncode, 0, done.stderr.decode())
+            self.keys[role] = json.loads(done.stdout)["key"]
         return self.serve(f'[auth]\nkeys_file = "{keys}"\n{config}', models)
-
-    def run_keys(self, *arguments: str) -> str:
-        import programs
-        done = programs.run_berth(self.build, "keys", *arguments, "--json")
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
-        return done.stdout.decode()
 
     def open(self, daemon: Berthd, method: str, path: str, role: str | None = None,
              body: dict | None = None, headers: dict[str, str] | None = None):
@@ -83,19 +88,26 @@ class StateApi(Scenario):
         self.assertEqual((status, refused["error"]["code"]), (404, "unknown_model"))
 
     def test_i12_a_client_sees_no_paths(self) -> None:
+        daemon = self.serve()
+        self.answers(daemon)
+        cut = self.state(daemon)
+        self.assertEqual(self.model(cut)["instance"]["requests_served"], 1)
+        self.assertNotIn(str(self.workspace.path), json.dumps(cut))
+        self.assertEqual(cut["requests"], [], "those of another tenant")
+        status, refused = self.ask(daemon, "POST", "/api/models/demo/unload", None, {})
+        self.assertEqual((status, refused["error"]["code"]), (403, "permission_denied"))
+
+    def test_an_admin_sees_everything(self) -> None:
         daemon = self.served()
         self.answers(daemon)
-        everything = json.dumps(self.state(daemon, "admin"))
-        self.assertIn(str(self.workspace.path), everything)
-        for role in (None, "client"):
-            cut = self.state(daemon, role)
-            self.assertNotIn(str(self.workspace.path), json.dumps(cut))
-            self.assertEqual(cut["requests"], [], "those of another tenant")
-        self.assertEqual(self.state(daemon, "admin")["requests"][0]["state"], "finished")
+        everything = self.state(daemon, "admin")
+        self.assertIn(str(self.workspace.path), json.dumps(everything))
+        self.assertEqual(everything["requests"][0]["state"], "finished")
+        self.assertEqual(self.state(daemon, "client")["requests"], [])
 
     def test_events_are_streamed_and_gone_on_with(self) -> None:
-        daemon = self.served()
-        with self.open(daemon, "GET", "/api/events?prefix=load.", "admin") as stream:
+        daemon = self.serve()
+        with self.open(daemon, "GET", "/api/events?prefix=load.") as stream:
             self.assertEqual(stream.headers["Content-Type"], "text/event-stream")
             self.succeeds(daemon, "load", "demo")
             name, number = "", 0
@@ -105,7 +117,7 @@ class StateApi(Scenario):
                     number = int(line.removeprefix("id: "))
                 if line.startswith("event: "):
                     name = line.removeprefix("event: ")
-        with self.open(daemon, "GET", "/api/events?follow=0", "admin",
+        with self.open(daemon, "GET", "/api/events?follow=0",
                        headers={"Last-Event-ID": str(number - 1)}) as stream:
             first = [stream.readline().decode().rstrip("\n") for _ in range(3)]
         self.assertEqual(first[:2], [f"id: {number}", "event: load.ready"])
@@ -145,7 +157,7 @@ class StateApi(Scenario):
         self.assertEqual(self.state(daemon, "admin")["requests"][0]["state"], "cancelled")
 
     def test_t87_scraping_does_not_keep_a_model(self) -> None:
-        daemon = self.served('[defaults]\nttl = "2s"\n')
+        daemon = self.serve('[defaults]\nttl = "2s"\n')
         self.answers(daemon)
         while not daemon.events("instance.exited"):
             with self.open(daemon, "GET", "/metrics") as answer:
@@ -157,10 +169,11 @@ class StateApi(Scenario):
         self.assertEqual(len(daemon.events("load.started")), 1)
 
     def test_t16_reads_answer_while_a_model_loads(self) -> None:
-        daemon = self.served('[model."slow"]\nkind = "command"\ncommand = ["sleep", "600"]\n')
+        daemon = self.serve(SLOW)
         load = self.background(daemon, "load", "slow")
         daemon.wait_event("load.started", model="slow")
         connection = http.client.HTTPConnection(daemon.http, timeout=DEADLINE)
+        self.addCleanup(connection.close)
         for path in ("/api/state", "/api/failures", "/metrics", "/livez", "/readyz"):
             connection.request("GET", path)
             answer = connection.getresponse()
