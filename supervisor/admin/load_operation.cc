@@ -55,8 +55,9 @@ void LoadOperation::on_claim_progress(const residency::ClaimProgress& progress) 
 }
 
 void LoadOperation::on_lease(residency::Lease lease) {
-  const residency::Lease let_go = std::move(lease);
-  done();
+  lease = {};
+  // Once it is back, so that the instance is told as ready and not as busy with this.
+  state_.services.clock.post([self = shared_from_this()] { self->done(); });
 }
 
 void LoadOperation::on_claim_failed(Error error) {

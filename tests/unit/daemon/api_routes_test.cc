@@ -189,6 +189,7 @@ TEST_F(ApiRoutesTest, ASlowReaderIsDroppedWithALastWord) {
   EXPECT_THAT(exchange.reply->text, HasSubstr("event: overflow\n"));
   EXPECT_THAT(exchange.reply->text, EndsWith("\n\n"));
   EXPECT_LT(exchange.reply->text.size(), 30'000U) << "what waits is dropped";
+  world_.clock.settle();
 }
 
 TEST_F(ApiRoutesTest, ASlowReaderGetsEverythingInOrder) {
@@ -204,6 +205,8 @@ TEST_F(ApiRoutesTest, ASlowReaderGetsEverythingInOrder) {
     at = exchange.reply->text.find("\"m" + std::to_string(i) + "\"", at);
     EXPECT_NE(at, std::string::npos) << i;
   }
+  exchange.handler->on_gone();
+  world_.clock.settle();
 }
 
 TEST_F(ApiRoutesTest, MetricsAreText) {
