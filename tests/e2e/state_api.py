@@ -141,9 +141,8 @@ class StateApi(Scenario):
             self.assertLessEqual(len(log.read().splitlines()), 5)
 
     def test_a_request_is_cancelled_by_its_id(self) -> None:
-        daemon = self.served(models=())
         self.make_endless_model()
-        daemon.wait_event("catalog.scanned", start=0)
+        daemon = self.served(models=())
         client = self.endless_stream(daemon)
         running = self.state(daemon, "admin")["requests"][0]
         self.assertEqual(running["state"], "generating")
