@@ -58,9 +58,10 @@ class Client:
 class Clients(FaultScenario):
 
     def start(self, daemon: Berthd, file: str, case: str, model: str = "demo",
-              grpc: str = "") -> Client:
+              grpc: str = "", key: str = "") -> Client:
         started = Client(file, case, {"BERTH_URL": f"http://{daemon.http}",
-                                      "BERTH_GRPC": grpc or daemon.grpc, "MODEL": model})
+                                      "BERTH_GRPC": grpc or daemon.grpc, "MODEL": model,
+                                      **({"BERTH_API_KEY": key} if key else {})})
         self.addCleanup(started.stop)
         return started
 
@@ -130,6 +131,16 @@ class Clients(FaultScenario):
 
     def test_openai_errors(self) -> None:
         self.case("openai", "errors")
+
+    def test_openai_with_a_key(self) -> None:
+        file = str(self.workspace.path / "keys")
+        made = programs.run_berth(self.build, "keys", "add", "ada", "--keys-file", file)
+        self.assertEqual(made.returncode, 0, made.stderr.decode())
+        daemon = self.serve('[auth]\nkeys_file = "keys"\n')
+        self.start(daemon, "openai", "chat", key=made.stdout.decode().strip()).succeeds()
+        unknown = self.start(daemon, "openai", "chat", key="berth-" + "x" * 43)
+        self.assertEqual(unknown.process.wait(DEADLINE), 1)
+        self.assertIn("AuthenticationError: 401", "\n".join(unknown.errors.wait_closed()))
 
     def test_T31_openai_abort(self) -> None:
         daemon = self.serve_endless()
