@@ -332,7 +332,7 @@ class StuckTemplate : public testing::Test {
   // As many requests as may wait, and the one that is being rendered. A probe may take the place of
   // one of them for a moment.
   void fill() {
-    for (int i = 0; i < 257; ++i) call();
+    for (int i = 0; i < 1281; ++i) call();
     while (probe() != "queue_full") {
       ASSERT_LT(calls_.size(), 2000U);
       call();
