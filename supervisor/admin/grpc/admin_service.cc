@@ -52,7 +52,7 @@ class Unary {
 
 Result<CallFrom> AdminService::from(const grpc::CallbackServerContext& context,
                                     const std::string& admins_do) const {
-  Result<core::Caller> caller = access_.caller_of(context);
+  Result<core::Caller> caller = access_->caller_of(context);
   if (!caller) return fail(caller.error());
   if (!admins_do.empty()) {
     if (const Status may = rpc::admins_only(*caller, admins_do); !may) return fail(may.error());
@@ -63,7 +63,7 @@ Result<CallFrom> AdminService::from(const grpc::CallbackServerContext& context,
 grpc::ServerUnaryReactor* AdminService::refuse(grpc::CallbackServerContext& context,
                                                const Error& error) const {
   grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
-  rpc::finish_badly(context, *reactor, rpc::detail_for(access_, {}, error, {}), error);
+  rpc::finish_badly(context, *reactor, rpc::detail_for(*access_, {}, error, {}), error);
   return reactor;
 }
 
@@ -72,7 +72,7 @@ grpc::ServerWriteReactor<Message>* AdminService::refuse_stream(grpc::CallbackSer
                                                                const Error& error) const {
   const auto call = std::make_shared<rpc::EventWriter<Message>>(context);
   call->begin(call);
-  call->fail(rpc::detail_for(access_, {}, error, {}), rpc::to_status(error));
+  call->fail(rpc::detail_for(*access_, {}, error, {}), rpc::to_status(error));
   return call.get();
 }
 

@@ -2,6 +2,7 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -20,7 +21,7 @@ namespace berth::admin {
 class AdminService : public v1::Admin::CallbackService {
  public:
   AdminService(ServerState& state, rpc::CallAccess access)
-      : state_(state), access_(std::move(access)) {}
+      : state_(state), access_(std::make_shared<const rpc::CallAccess>(std::move(access))) {}
 
   grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
                                           const v1::GetServerInfoRequest* request,
@@ -69,7 +70,7 @@ class AdminService : public v1::Admin::CallbackService {
                                                    const Error& error) const;
 
   ServerState& state_;
-  const rpc::CallAccess access_;
+  const std::shared_ptr<const rpc::CallAccess> access_;  // its calls outlive this
 };
 
 }  // namespace berth::admin

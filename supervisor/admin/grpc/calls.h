@@ -2,6 +2,8 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include <memory>
+
 #include "berth/v1/admin.grpc.pb.h"
 #include "supervisor/admin/server_state.h"
 #include "supervisor/core/caller.h"
@@ -12,14 +14,14 @@ namespace berth::admin {
 // Who makes a call of the admin service.
 struct CallFrom {
   core::Caller caller;
-  const rpc::CallAccess& access;  // outlives the call
+  std::shared_ptr<const rpc::CallAccess> access;
 
   [[nodiscard]] rpc::Audience audience() const {
     return caller.admin() ? rpc::Audience::kAdmin : rpc::Audience::kClient;
   }
   // What he is told of an error.
   [[nodiscard]] v1::ErrorDetail detail(const Error& error) const {
-    return rpc::detail_for(access, caller, error, {});
+    return rpc::detail_for(*access, caller, error, {});
   }
 };
 

@@ -36,15 +36,35 @@ void HealthChanges::changed() {
   for (Token* token : shared_->tokens) token->look_();
 }
 
+// Where the health is looked up.
+struct HealthService::Looks {
+  // Core strand.
+  [[nodiscard]] HealthCheckResponse::ServingStatus status_of(const std::string& service) const {
+    if (is_the_server(service)) {
+      return ready() ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
+    }
+    const auto model = services.catalog()->find(service);
+    if (!model) return HealthCheckResponse::SERVICE_UNKNOWN;
+    const std::string state = services.residency.state_of((*model)->name);
+    const bool answers = state == "ready" || state == "busy";
+    return answers ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
+  }
+
+  const residency::Services services;
+  const std::function<bool()> ready;
+  HealthChanges& changes;
+};
+
 // One watch: what it says is looked up on the core strand, once for any number of changes that come
 // before it is.
 class HealthService::WatchCall : public rpc::EventWriter<HealthCheckResponse> {
  public:
-  WatchCall(grpc::CallbackServerContext& context, const HealthService& service, std::string name)
-      : EventWriter(context), service_(service), name_(std::move(name)) {}
+  WatchCall(grpc::CallbackServerContext& context, std::shared_ptr<const Looks> looks,
+            std::string name)
+      : EventWriter(context), looks_(std::move(looks)), name_(std::move(name)) {}
 
   void run(const std::shared_ptr<WatchCall>& self) {
-    token_.emplace(service_.changes_, [weak = std::weak_ptr(self)] {
+    token_.emplace(looks_->changes, [weak = std::weak_ptr(self)] {
       if (const auto call = weak.lock()) call->look(call);
     });
     look(self);
@@ -52,11 +72,11 @@ class HealthService::WatchCall : public rpc::EventWriter<HealthCheckResponse> {
 
  private:
   void look(const std::shared_ptr<WatchCall>& self) {
-    if (looks_.exchange(true)) return;
-    service_.services_.clock.post([self] {
-      self->looks_ = false;
+    if (looking_.exchange(true)) return;
+    looks_->services.clock.post([self] {
+      self->looking_ = false;
       if (self->over_) return;
-      const HealthCheckResponse::ServingStatus status = self->service_.status_of(self->name_);
+      const HealthCheckResponse::ServingStatus status = self->looks_->status_of(self->name_);
       if (self->told_ == status) return;
       self->told_ = status;
       HealthCheckResponse response;
@@ -69,35 +89,22 @@ class HealthService::WatchCall : public rpc::EventWriter<HealthCheckResponse> {
   void on_over() override {
     over_ = true;
     // Not from within the changes' lock, which a look may hold with the last reference to this.
-    service_.services_.clock.post(
+    looks_->services.clock.post(
         [self = std::static_pointer_cast<WatchCall>(shared_from_this())] { self->token_.reset(); });
   }
 
-  const HealthService& service_;
+  const std::shared_ptr<const Looks> looks_;
   const std::string name_;
   std::optional<HealthChanges::Token> token_;
-  std::atomic<bool> looks_{false};
+  std::atomic<bool> looking_{false};
   std::atomic<bool> over_{false};
   std::optional<HealthCheckResponse::ServingStatus> told_;  // core strand
 };
 
 HealthService::HealthService(residency::Services services, rpc::CallAccess access,
                              std::function<bool()> ready, HealthChanges& changes)
-    : services_(std::move(services)),
-      access_(std::move(access)),
-      ready_(std::move(ready)),
-      changes_(changes) {}
-
-HealthCheckResponse::ServingStatus HealthService::status_of(const std::string& service) const {
-  if (is_the_server(service)) {
-    return ready_() ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
-  }
-  const auto model = services_.catalog()->find(service);
-  if (!model) return HealthCheckResponse::SERVICE_UNKNOWN;
-  const std::string state = services_.residency.state_of((*model)->name);
-  const bool answers = state == "ready" || state == "busy";
-  return answers ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
-}
+    : access_(std::move(access)),
+      looks_(new Looks{std::move(services), std::move(ready), changes}) {}
 
 grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* context,
                                                const HealthCheckRequest* request,
@@ -113,22 +120,23 @@ grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* cont
     }
     caller = *known;
   }
-  services_.clock.post([this, context, reactor, response, caller, name = request->service()] {
-    const HealthCheckResponse::ServingStatus status = status_of(name);
-    if (status == HealthCheckResponse::SERVICE_UNKNOWN) {
-      const Error error = services_.catalog()->find(name).error();
-      return rpc::finish_badly(*context, *reactor, rpc::detail_for(access_, caller, error, {}),
-                               error);
-    }
-    response->set_status(status);
-    reactor->Finish(grpc::Status::OK);
-  });
+  looks_->services.clock.post(
+      [this, context, reactor, response, caller, name = request->service()] {
+        const HealthCheckResponse::ServingStatus status = looks_->status_of(name);
+        if (status == HealthCheckResponse::SERVICE_UNKNOWN) {
+          const Error error = looks_->services.catalog()->find(name).error();
+          return rpc::finish_badly(*context, *reactor, rpc::detail_for(access_, caller, error, {}),
+                                   error);
+        }
+        response->set_status(status);
+        reactor->Finish(grpc::Status::OK);
+      });
   return reactor;
 }
 
 grpc::ServerWriteReactor<HealthCheckResponse>* HealthService::Watch(
     grpc::CallbackServerContext* context, const HealthCheckRequest* request) {
-  const auto call = std::make_shared<WatchCall>(*context, *this, request->service());
+  const auto call = std::make_shared<WatchCall>(*context, looks_, request->service());
   call->begin(call);
   if (!is_the_server(request->service())) {
     const Result<core::Caller> known = access_.caller_of(*context);

@@ -64,14 +64,10 @@ class HealthService : public grpc::health::v1::Health::CallbackService {
  private:
   class WatchCall;
 
-  // Core strand.
-  [[nodiscard]] grpc::health::v1::HealthCheckResponse::ServingStatus status_of(
-      const std::string& service) const;
+  struct Looks;
 
-  const residency::Services services_;
   const rpc::CallAccess access_;
-  const std::function<bool()> ready_;
-  HealthChanges& changes_;
+  const std::shared_ptr<const Looks> looks_;  // a watch may look once more when this is gone
 };
 
 }  // namespace berth::gateway

@@ -21,10 +21,10 @@ constexpr const char* kDoor = "grpc";
 // One Generate call: the responder of its generation.
 class GenerateCall : public rpc::EventWriter<v1::GenerateEvent>, public Responder {
  public:
-  GenerateCall(grpc::CallbackServerContext& context, const rpc::CallAccess& access,
+  GenerateCall(grpc::CallbackServerContext& context, std::shared_ptr<const rpc::CallAccess> access,
                core::Caller caller, std::string request_id)
       : EventWriter(context),
-        access_(access),
+        access_(std::move(access)),
         caller_(std::move(caller)),
         request_id_(std::move(request_id)) {}
 
@@ -54,7 +54,7 @@ class GenerateCall : public rpc::EventWriter<v1::GenerateEvent>, public Responde
     end_with(to_event(finished), grpc::Status::OK);
   }
   void on_failed(const Error& error) override {
-    const v1::ErrorDetail detail = rpc::detail_for(access_, caller_, error, request_id_);
+    const v1::ErrorDetail detail = rpc::detail_for(*access_, caller_, error, request_id_);
     v1::GenerateEvent event;
     *event.mutable_error() = detail;
     Error told = error;
@@ -81,7 +81,8 @@ class GenerateCall : public rpc::EventWriter<v1::GenerateEvent>, public Responde
     return generation_;
   }
 
-  const rpc::CallAccess& access_;
+  // The generation may still fail when the service is gone.
+  const std::shared_ptr<const rpc::CallAccess> access_;
   const core::Caller caller_;
   const std::string request_id_;
   // The generation may have ended, and the client be gone, before run() has stored it.
@@ -94,10 +95,11 @@ class GenerateCall : public rpc::EventWriter<v1::GenerateEvent>, public Responde
 }  // namespace
 
 InferenceService::InferenceService(residency::Services services, rpc::CallAccess access)
-    : services_(std::move(services)), access_(std::move(access)) {}
+    : services_(std::move(services)),
+      access_(std::make_shared<const rpc::CallAccess>(std::move(access))) {}
 
 Result<core::Caller> InferenceService::caller_of(const grpc::CallbackServerContext& context) const {
-  Result<core::Caller> caller = access_.caller_of(context);
+  Result<core::Caller> caller = access_->caller_of(context);
   if (caller) caller->door = kDoor;
   return caller;
 }
@@ -190,9 +192,9 @@ grpc::ServerUnaryReactor* InferenceService::ListModels(grpc::CallbackServerConte
                                                        const v1::ListModelsRequest* /*request*/,
                                                        v1::ListModelsResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const Result<core::Caller> caller = access_.caller_of(*context);
+  const Result<core::Caller> caller = access_->caller_of(*context);
   if (!caller) {
-    rpc::finish_badly(*context, *reactor, rpc::detail_for(access_, {}, caller.error(), {}),
+    rpc::finish_badly(*context, *reactor, rpc::detail_for(*access_, {}, caller.error(), {}),
                       caller.error());
     return reactor;
   }

@@ -2,6 +2,8 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include <memory>
+
 #include "berth/v1/inference.grpc.pb.h"
 #include "supervisor/residency/services.h"
 #include "supervisor/rpc/call_access.h"
@@ -43,7 +45,7 @@ class InferenceService : public v1::Inference::CallbackService {
                                 std::uint64_t asked_ms, Response& response);
 
   const residency::Services services_;
-  const rpc::CallAccess access_;
+  const std::shared_ptr<const rpc::CallAccess> access_;  // its calls outlive this
 };
 
 }  // namespace berth::gateway

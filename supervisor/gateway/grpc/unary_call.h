@@ -27,11 +27,12 @@ class UnaryCall : public grpc::ServerUnaryReactor, public UnaryResponder<typenam
 
   // Who calls, and what he may be told; `put` writes the answer.
   UnaryCall(grpc::CallbackServerContext& context, Response& response, Put put,
-            const rpc::CallAccess& access, core::Caller caller, std::string request_id)
+            std::shared_ptr<const rpc::CallAccess> access, core::Caller caller,
+            std::string request_id)
       : context_(context),
         response_(response),
         put_(put),
-        access_(access),
+        access_(std::move(access)),
         caller_(std::move(caller)),
         request_id_(std::move(request_id)) {}
 
@@ -50,7 +51,7 @@ class UnaryCall : public grpc::ServerUnaryReactor, public UnaryResponder<typenam
     Finish(grpc::Status::OK);
   }
   void on_failed(const Error& error) override {
-    const v1::ErrorDetail detail = rpc::detail_for(access_, caller_, error, request_id_);
+    const v1::ErrorDetail detail = rpc::detail_for(*access_, caller_, error, request_id_);
     const std::lock_guard lock(mutex_);
     if (std::exchange(finished_, true)) return;
     rpc::finish_badly(context_, *this, detail, error);
@@ -78,7 +79,8 @@ class UnaryCall : public grpc::ServerUnaryReactor, public UnaryResponder<typenam
   grpc::CallbackServerContext& context_;
   Response& response_;
   const Put put_;
-  const rpc::CallAccess& access_;
+  // The request may still fail when the service is gone.
+  const std::shared_ptr<const rpc::CallAccess> access_;
   const core::Caller caller_;
   const std::string request_id_;
   // The request may have ended, and the client be gone, before run() has stored it.

@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -64,6 +65,35 @@ class AwaitedEvents : public EventSink {
   std::vector<std::string> names_;
 };
 
+// What a stranger's call of the server below is answered by, which holds up the core strand until
+// its server is gone.
+class HeldCut {
+ public:
+  // Notes whether it was still there when the server was not.
+  std::function<Error(Error, const core::Caller&)> function() {
+    auto alive = std::make_shared<int>();
+    std::weak_ptr<int> weak = alive;
+    return [this, weak, alive = std::move(alive)](Error error, const core::Caller&) {
+      const std::weak_ptr<int> watched = weak;
+      HeldCut& held = *this;
+      held.entered_.set_value();
+      held.gone_.get_future().wait_for(kGenerous);
+      held.lived_.set_value(!watched.expired());
+      return error;
+    };
+  }
+  void wait_entered() {
+    ASSERT_EQ(entered_.get_future().wait_for(kGenerous), std::future_status::ready);
+  }
+  void server_is_gone() { gone_.set_value(); }
+  bool lived() { return lived_.get_future().get(); }
+
+ private:
+  std::promise<void> entered_;
+  std::promise<void> gone_;
+  std::promise<bool> lived_;
+};
+
 // The real services on the network, over a residency in which nothing happens.
 class GrpcServicesTest : public testing::Test {
  protected:
@@ -71,8 +101,19 @@ class GrpcServicesTest : public testing::Test {
     auto demo = sim::make_model("demo");
     demo->aliases = {"gpt"};
     set_models({demo});
+    serve({});
+  }
+  ~GrpcServicesTest() override {
+    server_.reset();
+    io_.stop();
+    strand_.join();
+  }
+
+  void serve(std::function<Error(Error, const core::Caller&)> cut) {
+    server_.reset();
     auto server = GrpcServer::listen(
-        {.addresses = {"127.0.0.1:0"}}, authenticator_, {}, [this](const rpc::CallAccess& access) {
+        {.addresses = {"127.0.0.1:0"}}, authenticator_, std::move(cut),
+        [this](const rpc::CallAccess& access) {
           GrpcServer::Services services;
           services.push_back(std::make_unique<InferenceService>(services_, access));
           services.push_back(std::make_unique<HealthService>(
@@ -87,11 +128,6 @@ class GrpcServicesTest : public testing::Test {
                                          grpc::InsecureChannelCredentials(), arguments);
     inference_ = v1::Inference::NewStub(channel_);
     health_ = Health::NewStub(channel_);
-  }
-  ~GrpcServicesTest() override {
-    server_.reset();
-    io_.stop();
-    strand_.join();
   }
 
   void set_models(std::vector<std::shared_ptr<const catalog::Model>> models) {
@@ -290,6 +326,39 @@ TEST_F(GrpcServicesTest, AModelWithoutEmbeddingsSaysHowItGetsThem) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_NE(status.error_message().find("embeddings = true"), std::string::npos);
   EXPECT_TRUE(world_.workers.all().empty());
+}
+
+// A server of one peer's ends while others go on, and with it the calls, of which the requests know
+// only a moment later.
+TEST_F(GrpcServicesTest, ARequestMayFailAfterItsServerHasGone) {
+  v1::TokenizeRequest tokenize;
+  tokenize.set_model("nowhere");
+  tokenize.set_text("a");
+  HeldCut unary;
+  serve(unary.function());
+  const auto with = context();
+  v1::TokenizeResponse response;
+  std::promise<void> ended;
+  inference_->async()->Tokenize(with.get(), &tokenize, &response,
+                                [&](const grpc::Status& /*status*/) { ended.set_value(); });
+  unary.wait_entered();
+  server_.reset();
+  unary.server_is_gone();
+  EXPECT_TRUE(unary.lived());
+  ended.get_future().wait();
+
+  v1::GenerateRequest generate;
+  generate.set_model("nowhere");
+  generate.set_prompt("a");
+  HeldCut streamed;
+  serve(streamed.function());
+  const auto stream_with = context();
+  const auto stream = inference_->Generate(stream_with.get(), generate);
+  streamed.wait_entered();
+  server_.reset();
+  streamed.server_is_gone();
+  EXPECT_TRUE(streamed.lived());
+  EXPECT_FALSE(stream->Finish().ok());
 }
 
 TEST_F(GrpcServicesTest, T94_LiveIsNotReadyIsNotModelReady) {
