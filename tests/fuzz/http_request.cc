@@ -170,7 +170,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                       .ids = &ids,
                                       .max_body = kMaxBody},
                                      router());
-  gateway::BodyBudget budget(16 * kMaxBody);
+  gateway::BodyBudget budget(16 * kMaxBody, 16 * kMaxBody);
   gateway::RefusalLog refusals(nullptr);
   bool ended = false;
   int running = 0;
@@ -190,7 +190,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       ->start();
   play(io, wire, ended);
   require(running == 0);
-  require(budget.take(16 * kMaxBody));  // all of it came back
+  require(budget.untouched());  // all of it came back
   require(wire->out.empty() || wire->out.starts_with("HTTP/1.1 "));
   return 0;
 }

@@ -18,6 +18,9 @@ struct Peer {
   bool admin = false;
   // Of a network connection: whether it comes from this machine.
   bool loopback = false;
+  // Of a network connection: all that come from there have one share. An IPv4 address, or the first
+  // 64 bits of an IPv6 one.
+  std::string address{};
 };
 
 // What a request says about its caller.

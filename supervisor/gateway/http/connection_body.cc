@@ -18,11 +18,7 @@ std::chrono::steady_clock::time_point now() {
 }  // namespace
 
 asio::awaitable<Status> Connection::receive_body(RequestParser& parser, const RequestHead& head) {
-  charge_.emplace(context_.budget);
-  if (!head.chunked) {
-    Status room = co_await charged(head.content_length);
-    if (!room) co_return room;
-  }
+  charge_.emplace(context_.budget, peer_.address);
   if (head.expects_continue && inbox_.empty()) write(std::string(kContinue));
   Status read = co_await read_body(parser, true);
   if (!read) charge_.reset();
@@ -48,9 +44,8 @@ asio::awaitable<Status> Connection::read_body(RequestParser& parser, bool keep) 
       co_return fail(Reason::kInvalidArgument, "A chunk of the body has too long a head.");
     }
     if (keep) {
-      // Where the length was declared, this much was taken before.
-      const std::uint64_t wanted = parser.declared() ? 0 : kGrowth * parser.body_bytes();
-      Status room = co_await charged(wanted);
+      const std::uint64_t copies = parser.declared() ? 1 : kGrowth;
+      Status room = co_await charged(copies * parser.body_bytes());
       if (!room) co_return room;
     }
     const Time deadline =

@@ -1,7 +1,9 @@
 #include "supervisor/gateway/http/http_endpoint.h"
 
+#include <algorithm>
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/address.hpp>
+#include <cstdint>
 
 namespace berth::gateway {
 namespace {
@@ -41,6 +43,16 @@ std::string endpoint_text(const tcp::endpoint& endpoint) {
   const std::string host = endpoint.address().to_string();
   const std::string port = std::to_string(endpoint.port());
   return endpoint.address().is_v6() ? "[" + host + "]:" + port : host + ":" + port;
+}
+
+std::string network_of(const asio::ip::address& address) {
+  if (address.is_v4()) return address.to_string();
+  const asio::ip::address_v6 whole = address.to_v6();
+  if (whole.is_v4_mapped())
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, whole).to_string();
+  asio::ip::address_v6::bytes_type bytes = whole.to_bytes();
+  std::fill(bytes.begin() + bytes.size() / 2, bytes.end(), std::uint8_t{0});
+  return asio::ip::address_v6(bytes, whole.scope_id()).to_string();
 }
 
 Error listen_error(const std::string& address, const boost::system::error_code& why) {

@@ -15,8 +15,11 @@ struct HttpLimits {
   static constexpr std::size_t kHeaderBytes = 16U << 10;
   static constexpr std::size_t kHeaderFields = 100;
   std::uint64_t max_body = 64U << 20;  // bytes of one request
-  // Bytes of all bodies that are being received or wait for the pool; at least max_body. More wait.
+  // Bytes that came of all bodies that are being received or wait for the pool; at least four
+  // times max_body. More wait. One address has half of it.
   std::uint64_t bodies_in_flight = 256U << 20;
+  // The same of small ones, besides.
+  std::uint64_t small_bodies_in_flight = 64U << 20;
   // From this size on a body is parsed on the pool.
   std::size_t pool_body = 256U << 10;
 

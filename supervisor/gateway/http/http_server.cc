@@ -72,7 +72,8 @@ class RealHttpServer : public HttpServer {
                     .max_body = options.limits.max_body,
                     .secure = tls_ != nullptr},
                    router_),
-        budget_(std::max(options.limits.bodies_in_flight, 4 * options.limits.max_body)),
+        budget_(std::max(options.limits.bodies_in_flight, 4 * options.limits.max_body),
+                options.limits.small_bodies_in_flight),
         refusals_(options.events),
         mailbox_(std::make_shared<Mailbox>(io_)),
         context_{.io = io_,
@@ -160,6 +161,7 @@ class RealHttpServer : public HttpServer {
                  sizeof kUnsentBytes);
     Peer peer;
     const asio::ip::address address = from.address();
+    peer.address = network_of(address);
     peer.loopback = address.is_loopback() ||
                     (address.is_v6() && address.to_v6().is_v4_mapped() &&
                      asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback());

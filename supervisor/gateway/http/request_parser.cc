@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
+#include <boost/optional.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "supervisor/gateway/http/head_rules.h"
@@ -19,6 +23,43 @@ namespace http = boost::beast::http;
 using boost::system::error_code;
 
 constexpr std::size_t kChunkExtensionBytes = 256;
+// How many times what came a body may have of the room that its head asks for.
+constexpr std::uint64_t kRoomAhead = 8;
+
+// A body as a text for Beast, whose own takes the room for all that was announced before one byte
+// has come.
+struct TextBody {
+  using value_type = std::string;
+
+  class reader {
+   public:
+    template <bool isRequest, class Fields>
+    reader(http::header<isRequest, Fields>& /*head*/, value_type& body) : body_(body) {}
+
+    void init(const boost::optional<std::uint64_t>& length, error_code& failed) {
+      announced_ = length.value_or(0);
+      failed = {};
+    }
+    template <class Buffers>
+    std::size_t put(const Buffers& buffers, error_code& failed) {
+      const std::size_t size = body_.size() + beast::buffer_bytes(buffers);
+      if (size > body_.capacity()) {
+        const std::uint64_t room = std::min(announced_, kRoomAhead * size);
+        if (room >= size) body_.reserve(room);
+      }
+      for (const boost::asio::const_buffer piece : beast::buffers_range_ref(buffers)) {
+        body_.append(static_cast<const char*>(piece.data()), piece.size());
+      }
+      failed = {};
+      return beast::buffer_bytes(buffers);
+    }
+    void finish(error_code& failed) { failed = {}; }
+
+   private:
+    value_type& body_;
+    std::uint64_t announced_ = 0;
+  };
+};
 
 std::string text(beast::string_view from) {
   return {from.data(), from.size()};
@@ -65,7 +106,7 @@ struct RequestParser::Impl {
     parser.on_chunk_header(check_chunk);
   }
 
-  http::request_parser<http::string_body> parser;
+  http::request_parser<TextBody> parser;
   // What Beast leaves to its callers; kept here as the parser holds a reference.
   std::function<void(std::uint64_t, beast::string_view, error_code&)> check_chunk =
       [](std::uint64_t, beast::string_view extension, error_code& failed) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "http_test_support.h"
+#include "supervisor/gateway/http/body_budget.h"
 
 namespace berth::gateway {
 namespace {
@@ -49,9 +50,9 @@ class HeldPool {
     ++allowed_;
     changed_.notify_all();
   }
-  bool wait_for_job() {
+  bool wait_for_jobs(std::size_t count) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 30s, [this] { return !jobs_.empty(); });
+    return changed_.wait_for(lock, 30s, [this, count] { return jobs_.size() >= count; });
   }
   std::thread::id id() const { return thread_.get_id(); }
 
@@ -152,29 +153,81 @@ TEST_F(HttpBounds, ABodyIsBounded) {
 }
 
 TEST_F(HttpBounds, AllBodiesTogetherAreBounded) {
-  limit([](HttpLimits& limits) {
-    limits.max_body = 1 << 20;
-    limits.bodies_in_flight = 0;  // four of the largest
-    limits.body_wait = 100ms;
-  });
-  const std::string head = kEcho + "Content-Length: 1048576\r\n\r\n";
-  const std::string body(1 << 20, 'x');
-  std::vector<RawClient> senders;
-  for (int i = 0; i < 4; ++i) {
-    senders.push_back(client());
-    // Nobody answers before all of it has come, so that it is certain to be counted.
-    senders.back().send(head.substr(0, head.size() - 2) + "Expect: 100-continue\r\n\r\n");
-    senders.back().read_until("100 Continue\r\n\r\n");
-  }
-  const std::string refused = client().exchange(head);
+  HeldPool pool;
+  HttpOptions options;
+  options.limits.max_body = 1 << 20;
+  options.limits.bodies_in_flight = 0;  // four of the largest, two from one address
+  options.limits.small_bodies_in_flight = 4 * BodyBudget::kSmallBody;
+  options.limits.body_wait = 100ms;
+  options.run_blocking = [&pool](std::function<void()> job) { pool.run(std::move(job)); };
+  serve(options);
+  const auto request = [](std::size_t size) {
+    return kEcho + "Content-Length: " + std::to_string(size) + "\r\n\r\n" + std::string(size, 'x');
+  };
+  // What waits for the pool is counted.
+  RawClient first = client();
+  first.send(request(1 << 20));
+  RawClient second = client();
+  second.send(request(1 << 20));
+  ASSERT_TRUE(pool.wait_for_jobs(2));
+  RawClient third = client();
+  third.send(request(1 << 20));
+  const std::string refused = third.read_answer();
   EXPECT_EQ(status_of(refused), "429") << refused;
   EXPECT_TRUE(has(refused, "\r\nRetry-After: 1\r\n")) << refused;
   EXPECT_TRUE(has(refused, R"("code":"queue_full")")) << refused;
-  senders[0].send(body);
-  EXPECT_EQ(status_of(senders[0].read_answer()), "200");
+  // Small ones have room of their own.
+  RawClient modest = client();
+  modest.send(request(BodyBudget::kSmallBody / 2));
+  EXPECT_EQ(status_of(modest.read_answer()), "200");
+  pool.let_one();
+  EXPECT_EQ(status_of(first.read_answer()), "200");
   RawClient again = client();
-  again.send(head + body);
+  again.send(request(1 << 20));
+  pool.let_one();
+  pool.let_one();
   EXPECT_EQ(status_of(again.read_answer()), "200");
+  server_.reset();
+}
+
+TEST_F(HttpBounds, WhatIsOnlyAnnouncedTakesNothing) {
+  limit([](HttpLimits& limits) {
+    limits.max_body = 1 << 20;
+    limits.bodies_in_flight = 0;
+    limits.body_wait = 100ms;
+  });
+  const std::string head = kEcho + "Content-Length: 1048576\r\n";
+  std::vector<RawClient> senders;
+  for (int i = 0; i < 16; ++i) {
+    senders.push_back(client());
+    // So that it is certain to have come as far as the body.
+    senders.back().send(head + "Expect: 100-continue\r\n\r\n");
+    senders.back().read_until("100 Continue\r\n\r\n");
+  }
+  RawClient whole = client();
+  whole.send(head + "\r\n" + std::string(1 << 20, 'x'));
+  EXPECT_EQ(status_of(whole.read_answer()), "200");
+}
+
+TEST(BodyBudget, NobodyGetsMoreThanHalf) {
+  BodyBudget budget(4 << 20, 4 * BodyBudget::kSmallBody);
+  {
+    BodyCharge one(budget, "192.0.2.1");
+    BodyCharge two(budget, "192.0.2.1");
+    BodyCharge other(budget, "192.0.2.2");
+    EXPECT_TRUE(one.grow_to(1 << 20));
+    EXPECT_TRUE(one.grow_to(2 << 20));
+    EXPECT_FALSE(two.grow_to(1 << 20));
+    EXPECT_TRUE(two.grow_to(BodyBudget::kSmallBody));
+    EXPECT_TRUE(other.grow_to(2 << 20));
+    int woken = 0;
+    budget.wait([&woken] { ++woken; });
+    one.release();
+    EXPECT_EQ(woken, 1);
+    EXPECT_TRUE(two.grow_to(1 << 20));
+    EXPECT_FALSE(other.grow_to(3 << 20));
+  }
+  EXPECT_TRUE(budget.untouched());
 }
 
 TEST_F(HttpBounds, ConnectionsAreBounded) {
@@ -235,7 +288,7 @@ TEST_F(HttpBounds, ALargeBodyIsWorkedOnInThePool) {
   // A client that hangs up before the pool has time: nothing is started for him.
   RawClient hasty = client();
   hasty.send(request);
-  EXPECT_TRUE(pool.wait_for_job());
+  EXPECT_TRUE(pool.wait_for_jobs(1));
   hasty.close();
   large.send("GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(status_of(large.read_answer()), "200");
