@@ -110,6 +110,12 @@ using GenerateCall = WorkerCall;
 template <typename Answer>
 using OnAnswer = std::function<void(Result<Answer>)>;
 
+// One that was never begun.
+class NoCall : public WorkerCall {
+ public:
+  void cancel() override {}
+};
+
 // The connection to one worker. Core strand only, except for what starts a WorkerCall: any thread
 // may do that between on_ready() and the destruction of the client.
 class WorkerClient {
@@ -140,8 +146,13 @@ class WorkerClient {
                                                  OnAnswer<core::DetokenizedText> done) = 0;
   // Passes a client's request on as it came; those who are no programs of their own (kind =
   // "command") end it with kInvalidArgument, maybe from within the call. `deadline` as above.
-  virtual std::unique_ptr<WorkerCall> forward(ForwardRequest request, SteadyTime deadline,
-                                              std::shared_ptr<ForwardSink> sink);
+  virtual std::unique_ptr<WorkerCall> forward(ForwardRequest /*request*/, SteadyTime /*deadline*/,
+                                              std::shared_ptr<ForwardSink> sink) {
+    sink->on_end(fail(Reason::kInvalidArgument,
+                      "The model is no program of its own (kind = \"command\"), which alone are "
+                      "passed requests on as they come."));
+    return std::make_unique<NoCall>();
+  }
   // Asks a worker that is loading to give up.
   virtual void cancel_load() = 0;
   // Compute threads from its next batch on.
