@@ -8,15 +8,6 @@
 #include "supervisor/rpc/command_generate.h"
 
 namespace berth::rpc {
-namespace {
-
-// A call that was never begun.
-class NoCall : public WorkerCall {
- public:
-  void cancel() override {}
-};
-
-}  // namespace
 
 CommandClient::CommandClient(Clock& clock, std::unique_ptr<CommandPeer> peer, CommandProbe probe,
                              std::uint32_t sequences, WorkerObserver& observer)
