@@ -183,6 +183,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                      .refusals = refusals,
                                      .run_blocking = {},
                                      .on_closed = [&ended](gateway::Connection&) { ended = true; },
+                                     .on_answers_full = {},
                                      .on_running = [&running](int change) { running += change; }};
   context.limits.max_body = kMaxBody;
   std::make_shared<gateway::Connection>(context, std::make_unique<MemoryTransport>(io, wire),

@@ -38,6 +38,9 @@ struct ConnectionContext {
   // Null: everything runs on the server's thread.
   std::function<void(std::function<void()>)> run_blocking;
   std::function<void(Connection&)> on_closed;
+  // Too much waits for clients who do not take it.
+  std::function<void(Connection& latest)> on_answers_full;
+  std::uint64_t answers = 0;            // bytes of large answers that are being written
   std::function<void(int)> on_running;  // +1 where a request begins, -1 where it was answered
   bool draining = false;                // requests are refused, but for open routes
   bool closing = false;                 // nothing is waited for any more
@@ -64,6 +67,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> idle_since() const {
     const bool idle = input_wanted_ && inbox_.empty() && !exchange_.reply && !first_ && !gone_;
     return idle ? std::optional(waits_since_) : std::nullopt;
+  }
+  // Since when a large answer is being written; nothing while none is.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> writes_large_since() const {
+    return large_ > 0 ? std::optional(write_began_) : std::nullopt;
   }
   // Ends it now; a handler is told that its client is gone.
   void abort() { gone(); }
@@ -121,6 +128,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void put_body(const ReplyQueue::News& news, std::string& out) const;
   void write(std::string bytes);
   void write_rest();
+  void count_large(std::size_t bytes);
+  [[nodiscard]] bool reads_too_slowly() const;
   void on_written(const Transport::error_code& failed, std::size_t bytes);
   void complete();
   void gone();
@@ -144,7 +153,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool writing_ = false;
   bool answered_ = false;  // something was written
   bool gone_ = false;      // the transport is closed
+  Time write_began_{};
   Time progress_{};        // when the client took a byte
+  std::size_t large_ = 0;  // bytes of out_, where these are counted
 
   Exchange exchange_;
   std::optional<BodyCharge> charge_;

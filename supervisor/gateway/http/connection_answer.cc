@@ -92,7 +92,7 @@ boost::asio::awaitable<bool> Connection::answered() {
   const auto look = context_.limits.write_timeout / 4;
   while (exchange_.starting || (!exchange_.done && !gone_)) {
     if (input_ended_ && !exchange_.final) gone();
-    if (writing_ && now() - progress_ >= context_.limits.write_timeout) gone();
+    if (reads_too_slowly()) gone();
     if (gone_ && (!exchange_.starting || context_.closing)) break;
     co_await wait(now() + look);
   }
@@ -167,8 +167,26 @@ void Connection::write(std::string bytes) {
   written_ = 0;
   writing_ = true;
   answered_ = true;
-  progress_ = now();
+  write_began_ = progress_ = now();
+  if (out_.size() >= HttpLimits::kLargeAnswer) count_large(out_.size());
   write_rest();
+}
+
+void Connection::count_large(std::size_t bytes) {
+  context_.answers += bytes;
+  context_.answers -= std::exchange(large_, bytes);
+  if (bytes > 0 && context_.answers > context_.limits.answers_in_flight) {
+    context_.on_answers_full(*this);
+  }
+}
+
+// One who takes a byte now and then would keep a whole answer for ever.
+bool Connection::reads_too_slowly() const {
+  if (!writing_) return false;
+  const auto grace = context_.limits.write_timeout;
+  const auto earned =
+      std::chrono::milliseconds(written_ * 1000 / context_.limits.answer_bytes_per_second);
+  return now() - progress_ >= grace || now() - write_began_ >= grace + earned;
 }
 
 void Connection::write_rest() {
@@ -186,6 +204,7 @@ void Connection::on_written(const Transport::error_code& failed, std::size_t byt
   progress_ = now();
   if (written_ < out_.size()) return write_rest();
   out_ = {};
+  count_large(0);
   writing_ = false;
   if (!exchange_.reply) return;
   const bool room = exchange_.reply->sent(std::exchange(in_flight_, 0));
@@ -203,6 +222,7 @@ void Connection::complete() {
 
 void Connection::gone() {
   if (std::exchange(gone_, true)) return;
+  count_large(0);
   transport_->close(false);
   if (const auto reply = exchange_.reply; reply && reply->close()) {
     if (const auto handler = std::exchange(exchange_.handler, nullptr)) handler->on_gone();

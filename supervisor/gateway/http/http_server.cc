@@ -84,6 +84,7 @@ class RealHttpServer : public HttpServer {
                  .refusals = refusals_,
                  .run_blocking = std::move(options.run_blocking),
                  .on_closed = [this](Connection& gone) { connections_.erase(&gone); },
+                 .on_answers_full = [this](Connection& latest) { end_slowest_reader(latest); },
                  .on_running = [this](int change) { running_.add(change); }} {}
 
   ~RealHttpServer() override {
@@ -183,6 +184,22 @@ class RealHttpServer : public HttpServer {
     }
     if (longest) longest->abort();
     return longest != nullptr;
+  }
+
+  // Until what is written to the others fits, with what was begun now.
+  void end_slowest_reader(const Connection& latest) {
+    while (context_.answers > context_.limits.answers_in_flight) {
+      std::shared_ptr<Connection> slowest;
+      for (const auto& [key, weak] : connections_) {
+        auto connection = key != &latest ? weak.lock() : nullptr;
+        const auto since = connection ? connection->writes_large_since() : std::nullopt;
+        if (since && (!slowest || *since < *slowest->writes_large_since())) {
+          slowest = std::move(connection);
+        }
+      }
+      if (!slowest) return;
+      slowest->abort();
+    }
   }
 
   // Says why, as far as the socket takes it at once.

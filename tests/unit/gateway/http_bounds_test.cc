@@ -230,6 +230,41 @@ TEST(BodyBudget, NobodyGetsMoreThanHalf) {
   EXPECT_TRUE(budget.untouched());
 }
 
+TEST_F(HttpBounds, WhoTakesHisAnswerSlowlyIsGone) {
+  limit([](HttpLimits& limits) {
+    limits.write_timeout = 200ms;
+    limits.answer_bytes_per_second = std::uint64_t{1} << 40;
+  });
+  constexpr std::size_t kSize = 16U << 20;
+  RawClient slow(server_->address(), 4096);
+  slow.send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const Arrived asked = next();
+  asked.reply->send({.body = std::string(kSize, 'x')});
+  // He never stops for long, and would have all of it in the end.
+  std::size_t taken = 0;
+  std::size_t piece = slow.read_some();
+  for (; piece > 0; piece = slow.read_some()) {
+    taken += piece;
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_LT(taken, kSize);
+}
+
+TEST_F(HttpBounds, AllAnswersTogetherAreBounded) {
+  limit([](HttpLimits& limits) { limits.answers_in_flight = 24U << 20; });
+  const std::string request = "GET /wait HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  constexpr std::size_t kSize = 16U << 20;
+  RawClient idle(server_->address(), 4096);
+  idle.send(request);
+  next().reply->send({.body = std::string(kSize, 'x')});
+  idle.read_until("\r\n\r\n");
+  RawClient eager = client();
+  eager.send(request);
+  next().reply->send({.body = std::string(kSize, 'x')});
+  EXPECT_GT(eager.read_all().size(), kSize);
+  EXPECT_LT(idle.read_all().size(), kSize);
+}
+
 TEST_F(HttpBounds, ConnectionsAreBounded) {
   limit([](HttpLimits& limits) { limits.connections = 2; });
   const std::string wait = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";

@@ -86,6 +86,11 @@ std::string RawClient::read_all() {
   return std::exchange(received_, {});
 }
 
+std::size_t RawClient::read_some() {
+  if (received_.empty() && !more()) return 0;
+  return std::exchange(received_, {}).size();
+}
+
 void RawClient::end_sending() {
   ::shutdown(fd_.get(), SHUT_WR);
 }

@@ -38,6 +38,8 @@ class RawClient {
   void end_sending();
   void close() { fd_.reset(); }
   [[nodiscard]] bool was_reset() const { return reset_; }
+  // Takes what is there, or waits for it; how many bytes, 0 where the server closed.
+  std::size_t read_some();
   // send() and read_all().
   std::string exchange(std::string_view request);
 
