@@ -68,9 +68,12 @@ asio::awaitable<bool> Connection::shake_hands() {
     *shaken = failed ? Shaken::kBadly : Shaken::kWell;
     self->wake();
   };
+  waits_since_ = now();
+  shaking_ = true;
   transport_->handshake(std::move(done));
   const Time deadline = now() + context_.limits.handshake_timeout;
   while (*shaken == Shaken::kNotYet && !gone_ && now() < deadline) co_await wait(deadline);
+  shaking_ = false;
   co_return *shaken == Shaken::kWell;
 }
 

@@ -63,10 +63,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start();
   // The server drains: ends the connection where no request is being received or worked on.
   void drain();
-  // Since when it waits for another request; nothing while it does not.
-  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> idle_since() const {
-    const bool idle = input_wanted_ && inbox_.empty() && !exchange_.reply && !first_ && !gone_;
-    return idle ? std::optional(waits_since_) : std::nullopt;
+  [[nodiscard]] const Peer& peer() const { return peer_; }
+  // Since when it waits for a request, or for the handshake before it; nothing while it does not.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> waits_since() const {
+    const bool waits = (input_wanted_ || shaking_) && !exchange_.reply && !gone_;
+    return waits ? std::optional(waits_since_) : std::nullopt;
   }
   // Since when a large answer is being written; nothing while none is.
   [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> writes_large_since() const {
@@ -141,6 +142,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   std::string inbox_;  // received and not yet understood
   bool first_ = true;  // no request has come yet
+  bool shaking_ = false;
   bool reading_ = false;
   bool input_wanted_ = false;
   bool input_ended_ = false;

@@ -9,7 +9,8 @@ namespace berth::gateway {
 // What one client, and all of them together, may take of the HTTP server. docs/security.md tells
 // them to operators.
 struct HttpLimits {
-  // Open at the same time; the next one is answered 429 and closed.
+  // Open at the same time, half of them from one address; the next one ends the one that has waited
+  // longest for a request, or is answered 429 and closed.
   std::size_t connections = 4096;
   // Request line and header fields, and also what is read ahead of a request that is worked on.
   static constexpr std::size_t kHeaderBytes = 16U << 10;

@@ -17,11 +17,11 @@
 #include <cstddef>
 #include <mutex>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 
 #include "supervisor/gateway/http/admission.h"
 #include "supervisor/gateway/http/connection.h"
+#include "supervisor/gateway/http/connection_table.h"
 #include "supervisor/gateway/http/error_response.h"
 #include "supervisor/gateway/http/http_endpoint.h"
 #include "supervisor/gateway/http/router.h"
@@ -76,16 +76,18 @@ class RealHttpServer : public HttpServer {
                 options.limits.small_bodies_in_flight),
         refusals_(options.events),
         mailbox_(std::make_shared<Mailbox>(io_)),
-        context_{.io = io_,
-                 .limits = options.limits,
-                 .admission = admission_,
-                 .mailbox = mailbox_,
-                 .budget = budget_,
-                 .refusals = refusals_,
-                 .run_blocking = std::move(options.run_blocking),
-                 .on_closed = [this](Connection& gone) { connections_.erase(&gone); },
-                 .on_answers_full = [this](Connection& latest) { end_slowest_reader(latest); },
-                 .on_running = [this](int change) { running_.add(change); }} {}
+        context_{
+            .io = io_,
+            .limits = options.limits,
+            .admission = admission_,
+            .mailbox = mailbox_,
+            .budget = budget_,
+            .refusals = refusals_,
+            .run_blocking = std::move(options.run_blocking),
+            .on_closed = [this](Connection& gone) { connections_.remove(gone); },
+            .on_answers_full =
+                [this](Connection& latest) { connections_.end_slowest_readers(context_, latest); },
+            .on_running = [this](int change) { running_.add(change); }} {}
 
   ~RealHttpServer() override {
     if (thread_.joinable()) {
@@ -153,16 +155,16 @@ class RealHttpServer : public HttpServer {
     error_code failed;
     const tcp::endpoint from = socket.remote_endpoint(failed);
     if (failed) return;  // gone already
-    if (connections_.size() >= context_.limits.connections && !end_longest_idle()) {
+    Peer peer;
+    const asio::ip::address address = from.address();
+    peer.address = network_of(address);
+    if (!connections_.make_room(peer.address, context_.limits.connections)) {
       return turn_away(socket);
     }
     socket.set_option(tcp::no_delay(true), failed);
     socket.set_option(asio::socket_base::keep_alive(true), failed);
     ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes,
                  sizeof kUnsentBytes);
-    Peer peer;
-    const asio::ip::address address = from.address();
-    peer.address = network_of(address);
     peer.loopback = address.is_loopback() ||
                     (address.is_v6() && address.to_v6().is_v4_mapped() &&
                      asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback());
@@ -170,36 +172,8 @@ class RealHttpServer : public HttpServer {
                                                 : plain_transport(std::move(socket), scratch_);
     const auto connection =
         std::make_shared<Connection>(context_, std::move(transport), std::move(peer));
-    connections_.emplace(connection.get(), connection);
+    connections_.add(connection);
     connection->start();
-  }
-
-  // Whether one was there: whoever keeps connections must not keep others out.
-  bool end_longest_idle() {
-    std::shared_ptr<Connection> longest;
-    for (const auto& [key, weak] : connections_) {
-      auto connection = weak.lock();
-      const auto since = connection ? connection->idle_since() : std::nullopt;
-      if (since && (!longest || *since < *longest->idle_since())) longest = std::move(connection);
-    }
-    if (longest) longest->abort();
-    return longest != nullptr;
-  }
-
-  // Until what is written to the others fits, with what was begun now.
-  void end_slowest_reader(const Connection& latest) {
-    while (context_.answers > context_.limits.answers_in_flight) {
-      std::shared_ptr<Connection> slowest;
-      for (const auto& [key, weak] : connections_) {
-        auto connection = key != &latest ? weak.lock() : nullptr;
-        const auto since = connection ? connection->writes_large_since() : std::nullopt;
-        if (since && (!slowest || *since < *slowest->writes_large_since())) {
-          slowest = std::move(connection);
-        }
-      }
-      if (!slowest) return;
-      slowest->abort();
-    }
   }
 
   // Says why, as far as the socket takes it at once.
@@ -226,27 +200,16 @@ class RealHttpServer : public HttpServer {
 
   void begin_drain() {
     context_.draining = true;
-    for_each([](Connection& connection) { connection.drain(); });
+    connections_.for_each([](Connection& connection) { connection.drain(); });
   }
 
   void close() {
     error_code ignored;
     acceptor_.close(ignored);
     context_.closing = true;
-    for_each([](Connection& connection) { connection.abort(); });
+    connections_.for_each([](Connection& connection) { connection.abort(); });
     mailbox_->close();
     guard_.reset();
-  }
-
-  // Also where connections end meanwhile.
-  template <typename Deed>
-  void for_each(Deed deed) {
-    std::vector<std::shared_ptr<Connection>> open;
-    open.reserve(connections_.size());
-    for (const auto& [key, weak] : connections_) {
-      if (auto connection = weak.lock()) open.push_back(std::move(connection));
-    }
-    for (const auto& connection : open) deed(*connection);
   }
 
   const std::shared_ptr<asio::ssl::context> tls_;  // null: no TLS
@@ -255,7 +218,7 @@ class RealHttpServer : public HttpServer {
   BodyBudget budget_;
   RefusalLog refusals_;
   RunningCount running_;
-  std::unordered_map<Connection*, std::weak_ptr<Connection>> connections_;
+  ConnectionTable connections_;
   const std::shared_ptr<std::string> scratch_ =
       std::make_shared<std::string>(HttpLimits::kHeaderBytes, '\0');
   const std::shared_ptr<Mailbox> mailbox_;

@@ -22,7 +22,7 @@ std::string complaint(const char* what) {
 
 }  // namespace
 
-RawClient::RawClient(const std::string& address, int receive_buffer) {
+RawClient::RawClient(const std::string& address, int receive_buffer, const char* from) {
   const std::size_t colon = address.rfind(':');
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -34,6 +34,13 @@ RawClient::RawClient(const std::string& address, int receive_buffer) {
   ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &deadline, sizeof deadline);
   if (receive_buffer > 0) {
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+  }
+  if (*from != '\0') {
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    inet_pton(AF_INET, from, &own.sin_addr);
+    const void* source = &own;
+    EXPECT_EQ(::bind(fd_.get(), static_cast<const sockaddr*>(source), sizeof own), 0);
   }
   const void* target = &to;
   EXPECT_EQ(::connect(fd_.get(), static_cast<const sockaddr*>(target), sizeof to), 0);

@@ -24,7 +24,8 @@ namespace berth::gateway {
 class RawClient {
  public:
   // `receive_buffer`: bytes that the kernel may hold for this client; 0: as the system has it.
-  explicit RawClient(const std::string& address, int receive_buffer = 0);
+  // `from`: its own address; empty: any.
+  explicit RawClient(const std::string& address, int receive_buffer = 0, const char* from = "");
 
   // Returns whether all of it was taken.
   bool send(std::string_view bytes);
