@@ -198,7 +198,7 @@ class LoadAnswer : public gateway::Handler, public admin::LoadListener {
   }
 
   void on_load_lifted(const core::FailureRecord& record) override {
-    lifted_ = admin::to_proto(record, admin::audience_of(caller_));
+    lifted_ = admin::to_proto(record, caller_);
   }
   // A reply that is no stream commits its status only when it is complete.
   void on_load_progress(const residency::ClaimProgress& /*progress*/) override {}

@@ -7,7 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "common/reason.h"
 #include "supervisor/admin/convert.h"
+#include "supervisor/core/entitlement.h"
 
 namespace berth::admin {
 namespace {
@@ -27,6 +29,10 @@ constexpr std::array<std::string_view, 21> kFields = {
     "request",       "waited_ms", "message",      "finish_reason", "completion_tokens", "exit",
     "prompt_tokens", "protocol",  "working_bytes"};
 
+// Of those, what tells a client who is not entitled why loads fail and what they take.
+constexpr std::array<std::string_view, 6> kOfEntitled = {
+    "failure_class", "exit", "cause", "weights_bytes", "kv_bytes", "working_bytes"};
+
 template <std::size_t kSize>
 bool among(const std::array<std::string_view, kSize>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -38,21 +44,41 @@ bool is_of_tenant(const v1::Event& event, const std::string& tenant) {
   });
 }
 
+// The reason for which a request ended; of any other event: why a load failed.
+Reason reason_of(const v1::Event& event) {
+  if (!event.name().starts_with(kOfRequests)) return Reason::kLoadFailed;
+  for (const v1::EventField& field : event.fields()) {
+    if (field.name() == "reason") return reason_from_name(field.text()).value_or(Reason::kInternal);
+  }
+  return Reason::kInternal;
+}
+
+// A field that a client may see, as this one may.
+void cut_field(v1::EventField& field, Reason reason, bool of_request, const core::Caller& caller) {
+  const bool sentence = field.name() == (of_request ? "message" : "reason");
+  if (sentence) field.set_text(core::text_for(field.text(), reason, caller));
+}
+
 }  // namespace
 
 std::optional<v1::Event> cut_event(v1::Event event, const core::Caller& caller) {
   if (caller.admin()) return event;
-  if (event.name().starts_with(kOfRequests)) {
+  const bool of_request = event.name().starts_with(kOfRequests);
+  if (of_request) {
     if (!is_of_tenant(event, caller.tenant)) return std::nullopt;
   } else if (!among(kOfModels, event.name())) {
     return std::nullopt;
   }
-  v1::Event cut = event;
-  cut.clear_fields();
-  for (v1::EventField& field : *event.mutable_fields()) {
-    if (among(kFields, field.name())) *cut.add_fields() = std::move(field);
+  const Reason reason = reason_of(event);
+  google::protobuf::RepeatedPtrField<v1::EventField> fields;
+  fields.Swap(event.mutable_fields());
+  for (v1::EventField& field : fields) {
+    if (!among(kFields, field.name())) continue;
+    if (among(kOfEntitled, field.name()) && !core::may_know_failures(caller)) continue;
+    cut_field(field, reason, of_request, caller);
+    *event.add_fields() = std::move(field);
   }
-  return cut;
+  return event;
 }
 
 std::shared_ptr<EventFeed> EventFeed::start(ServerState& state, EventAsk ask,

@@ -17,7 +17,7 @@ namespace berth::admin {
 
 // What of an event that caller may see; absent: nothing. Admins see everything. A client sees how
 // models come and go and the requests of his tenant, without paths, processes and what an operator
-// wrote into the configuration.
+// wrote into the configuration; and of what went wrong no more than the error told him (I12).
 std::optional<v1::Event> cut_event(v1::Event event, const core::Caller& caller);
 
 struct EventAsk {

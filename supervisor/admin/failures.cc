@@ -7,6 +7,7 @@
 #include "supervisor/admin/convert.h"
 #include "supervisor/admin/convert_failure.h"
 #include "supervisor/admin/failure_list.h"
+#include "supervisor/core/entitlement.h"
 #include "supervisor/process/log_file.h"
 
 namespace berth::admin {
@@ -20,7 +21,8 @@ constexpr std::size_t kPastFailures = 5;
 using Records = std::vector<core::FailureRecord>;
 using Done = std::function<void(Result<v1::ModelReport>)>;
 
-v1::ListFailuresResponse list(const Records& records, std::size_t limit, rpc::Audience audience) {
+v1::ListFailuresResponse list(const Records& records, std::size_t limit,
+                              const core::Caller& caller) {
   v1::ListFailuresResponse response;
   std::size_t bytes = 0;
   for (const core::FailureRecord& record : records) {
@@ -28,7 +30,7 @@ v1::ListFailuresResponse list(const Records& records, std::size_t limit, rpc::Au
       response.set_more(true);
       break;
     }
-    v1::FailureRecord message = to_proto(record, audience);
+    v1::FailureRecord message = to_proto(record, caller);
     bytes += message.ByteSizeLong();
     if (bytes > kMostBytes) {
       response.set_more(true);
@@ -48,20 +50,27 @@ bool is_unknown(const Result<std::string>& known, const Records& standing, const
   return !known && standing.empty() && kept.empty();
 }
 
-void put_present(const ServerState& state, const std::string& model, v1::ModelReport& report) {
+// It names the database's file: clients get the error table's sentence.
+std::string history_problem(const Error& error, const core::Caller& caller) {
+  return caller.admin() ? error.message : std::string(reason_info(error.reason).sentence);
+}
+
+void put_present(const ServerState& state, const std::string& model, const core::Caller& caller,
+                 v1::ModelReport& report) {
   report.set_model(model);
   report.set_state(state.services.residency.state_of(model));
   const auto found = state.services.catalog()->find(model);
-  report.set_problem(found ? (*found)->problem : "Its file is not in the catalogue any more.");
+  report.set_problem(found ? core::model_problem_for((*found)->problem, caller)
+                           : "Its file is not in the catalogue any more.");
 }
 
-void put_failures(const Records& standing, const Records& kept, rpc::Audience audience,
+void put_failures(const Records& standing, const Records& kept, const core::Caller& caller,
                   v1::ModelReport& report) {
   for (const core::FailureRecord& record : standing_first(standing, kept)) {
     if (!record.lifted) {
-      *report.mutable_standing() = to_proto(record, audience);
+      *report.mutable_standing() = to_proto(record, caller);
     } else if (static_cast<std::size_t>(report.lifted_size()) < kPastFailures) {
-      *report.add_lifted() = to_proto(record, audience);
+      *report.add_lifted() = to_proto(record, caller);
     }
   }
 }
@@ -79,21 +88,21 @@ void explain(ServerState& state, const std::string& model, const core::Caller& c
   const Records standing = standing_of(state, model);
   if (is_unknown(known, standing, kept ? *kept : Records())) return done(fail(known.error()));
   const auto report = std::make_shared<v1::ModelReport>();
-  put_present(state, model, *report);
+  put_present(state, model, caller, *report);
   put_instance(state, model, caller, *report);
-  put_failures(standing, kept ? *kept : Records(), audience_of(caller), *report);
+  put_failures(standing, kept ? *kept : Records(), caller, *report);
   if (caller.admin()) {
     report->set_log_file(process::log_path(state.config->server.log_dir, model));
   }
   if (report->has_standing() && report->state() == "absent") report->set_state("failed");
-  if (!kept) report->set_history_problem(kept.error().message);
+  if (!kept) report->set_history_problem(history_problem(kept.error(), caller));
   state.store.loads(model, kPastLoads,
-                    [report, done](Result<std::vector<store::LoadRecord>> loads) {
+                    [report, caller, done](const Result<std::vector<store::LoadRecord>>& loads) {
                       if (!loads) {
-                        report->set_history_problem(loads.error().message);
+                        report->set_history_problem(history_problem(loads.error(), caller));
                       } else {
                         for (const store::LoadRecord& load : *loads)
-                          *report->add_loads() = to_proto(load);
+                          *report->add_loads() = to_proto(load, caller);
                       }
                       done(std::move(*report));
                     });
@@ -104,17 +113,17 @@ void list_known(ServerState& state, const FailureAsk& ask,
   const Result<std::string> known = ask.model.empty() ? ask.model : state.name_of(ask.model);
   const std::string model = known ? *known : ask.model;
   const std::size_t limit = failure_limit(ask.limit);
-  const rpc::Audience audience = audience_of(ask.caller);
-  if (known && !ask.history) return done(list(standing_of(state, model), limit, audience));
+  const core::Caller& caller = ask.caller;
+  if (known && !ask.history) return done(list(standing_of(state, model), limit, caller));
   // One more tells whether there are more; those that stand may be among them.
   state.store.failures(
       model, limit + 1,
-      [&state, limit, audience, history = ask.history, model, known, done](Result<Records> kept) {
+      [&state, limit, caller, history = ask.history, model, known, done](Result<Records> kept) {
         Records standing = standing_of(state, model);
         if (!kept) return done(fail(kept.error()));
         if (is_unknown(known, standing, *kept)) return done(fail(known.error()));
         if (!history) kept->clear();
-        done(list(standing_first(std::move(standing), *std::move(kept)), limit, audience));
+        done(list(standing_first(std::move(standing), *std::move(kept)), limit, caller));
       });
 }
 

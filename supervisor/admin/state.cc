@@ -12,7 +12,8 @@
 #include "common/durations.h"
 #include "common/version.h"
 #include "supervisor/admin/convert.h"
-#include "supervisor/admin/convert_failure.h"
+#include "supervisor/core/entitlement.h"
+#include "supervisor/rpc/failure_message.h"
 
 namespace berth::admin {
 namespace {
@@ -77,9 +78,7 @@ v1::ModelState model_state(const catalog::Model& model, const core::Caller& call
   to.set_name(model.name);
   for (const std::string& alias : model.aliases) to.add_aliases(alias);
   to.set_state("absent");
-  // It may name files.
-  to.set_problem(caller.admin() || model.problem.empty() ? model.problem
-                                                         : "The model cannot be used.");
+  to.set_problem(core::model_problem_for(model.problem, caller));
   return to;
 }
 
@@ -155,7 +154,7 @@ void complete(const ServerState& state, const Copy& copy, const core::Caller& ca
   put_instances(copy, caller, models);
   for (const core::FailureRecord& record : copy.standing) {
     v1::ModelState& model = models.of(record.model);
-    *model.mutable_failure() = to_brief(record);
+    *model.mutable_failure() = rpc::to_brief(record, caller);
     if (model.state() == "absent" || model.state().empty()) model.set_state("failed");
   }
   put_waiters(copy, caller, models);

@@ -98,4 +98,12 @@ Error for_caller(const Error& error, const Caller& caller) {
   return cut;
 }
 
+std::string text_for(const std::string& text, Reason reason, const Caller& caller) {
+  return text.empty() ? text : for_caller(Error(reason, text), caller).message;
+}
+
+std::string model_problem_for(const std::string& problem, const Caller& caller) {
+  return caller.admin() || problem.empty() ? problem : "The model cannot be used.";
+}
+
 }  // namespace berth::core

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "common/result.h"
 #include "supervisor/core/caller.h"
 
@@ -14,5 +16,17 @@ namespace berth::core {
 //   server and not about his own request he gets the error table's sentence, without holder,
 //   memory, failure, numbers and names of other models.
 Error for_caller(const Error& error, const Caller& caller);
+
+// Whether he may know why loads fail and what they take: class, exit, memory.
+inline bool may_know_failures(const Caller& caller) {
+  return caller.admin() || caller.entitled;
+}
+
+// A sentence about the server, as why a load failed, wherever it stands: what for_caller() leaves
+// of it as the message of such an error. An empty one stays empty.
+std::string text_for(const std::string& text, Reason reason, const Caller& caller);
+
+// What is wrong with a model, which may name files; empty: nothing is.
+std::string model_problem_for(const std::string& problem, const Caller& caller);
 
 }  // namespace berth::core

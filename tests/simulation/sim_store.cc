@@ -88,6 +88,12 @@ void SimStore::lift_failure(Uuid id, core::Lift lift) {
 void SimStore::failures(std::string model, std::size_t limit,
                         std::function<void(Result<std::vector<core::FailureRecord>>)> done) {
   write_all();
+  if (!fail_history.empty()) {
+    clock_.post_from("store", [done = std::move(done), why = fail_history] {
+      done(fail(Reason::kStoreUnavailable, why));
+    });
+    return;
+  }
   std::vector<core::FailureRecord> found;
   for (const auto& [id, record] : failures_) {
     if (model.empty() || record.model == model) found.push_back(record);

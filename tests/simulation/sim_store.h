@@ -47,7 +47,9 @@ class SimStore : public store::Store {
   [[nodiscard]] const std::map<Uuid, core::FailureRecord>& failure_records() const {
     return failures_;
   }
-  bool fail_reads = false;  // of failures: the file cannot be read
+  bool fail_reads = false;  // of failures that stand: the file cannot be read
+  // Of failures and loads that were: what it says; empty: they can be read.
+  std::string fail_history;
   // How long what is written about failures waits for the disk; the order of the calls is kept.
   Duration slow_failures{};
   // Called with each record that is given, before it is kept.

@@ -16,9 +16,6 @@ struct CallFrom {
   core::Caller caller;
   std::shared_ptr<const rpc::CallAccess> access;
 
-  [[nodiscard]] rpc::Audience audience() const {
-    return caller.admin() ? rpc::Audience::kAdmin : rpc::Audience::kClient;
-  }
   // What he is told of an error.
   [[nodiscard]] v1::ErrorDetail detail(const Error& error) const {
     return rpc::detail_for(*access, caller, error, {});

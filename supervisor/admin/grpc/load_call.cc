@@ -27,7 +27,7 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public LoadListener {
 
   void on_load_lifted(const core::FailureRecord& record) override {
     v1::LoadEvent event;
-    *event.mutable_lifted() = to_proto(record, from_.audience());
+    *event.mutable_lifted() = to_proto(record, from_.caller);
     push(std::move(event));
   }
   void on_load_progress(const residency::ClaimProgress& progress) override {

@@ -1,12 +1,12 @@
 #include "supervisor/gateway/grpc/convert.h"
 
-#include <chrono>
 #include <map>
 #include <string_view>
 #include <utility>
 
+#include "supervisor/core/entitlement.h"
 #include "supervisor/gateway/validate.h"
-#include "supervisor/rpc/exit_message.h"
+#include "supervisor/rpc/failure_message.h"
 #include "supervisor/rpc/progress_messages.h"
 
 namespace berth::gateway {
@@ -247,7 +247,8 @@ v1::GenerateEvent to_event(const Finished& finished) {
   return event;
 }
 
-v1::Model to_proto(const catalog::Model& model, const std::string& state, bool with_path) {
+v1::Model to_proto(const catalog::Model& model, const std::string& state,
+                   const core::Caller& caller) {
   v1::Model to;
   to.set_name(model.name);
   for (const std::string& alias : model.aliases) to.add_aliases(alias);
@@ -262,28 +263,22 @@ v1::Model to_proto(const catalog::Model& model, const std::string& state, bool w
   to.set_can_chat(model.can_chat);
   to.set_can_embed(model.can_embed || model.settings.embeddings);
   to.set_state(state);
-  to.set_problem(model.problem);
-  if (with_path) to.set_path(model.path);
+  to.set_problem(core::model_problem_for(model.problem, caller));
+  if (caller.admin()) to.set_path(model.path);
   to.set_shards(static_cast<std::uint32_t>(model.shards.size()));
   to.set_modified_unix_ms(model.modified.time_since_epoch().count());
   return to;
 }
 
-void put_failures(const std::vector<core::FailureRecord>& standing, v1::ListModelsResponse& to) {
+void put_failures(const std::vector<core::FailureRecord>& standing, const core::Caller& caller,
+                  v1::ListModelsResponse& to) {
   std::map<std::string_view, const core::FailureRecord*> by_model;
   for (const core::FailureRecord& record : standing) by_model.emplace(record.model, &record);
   for (v1::Model& model : *to.mutable_models()) {
     const auto found = by_model.find(model.name());
     if (found == by_model.end()) continue;
-    const core::FailureRecord& record = *found->second;
     if (model.state() == "absent") model.set_state("failed");
-    v1::Failure& failure = *model.mutable_failure();
-    failure.set_id(record.id.to_string());
-    failure.set_class_(std::string(core::failure_class_name(record.failure_class)));
-    failure.set_reason(record.reason);
-    failure.set_since_unix_ms(record.ended.time_since_epoch() / std::chrono::milliseconds(1));
-    failure.set_instance_id(record.instance.to_string());
-    if (record.exit) rpc::put_exit(*record.exit, failure);
+    *model.mutable_failure() = rpc::to_brief(*found->second, caller);
   }
 }
 

@@ -40,10 +40,12 @@ v1::GenerateEvent to_event(const core::PrefillEvent& prefill);
 v1::GenerateEvent to_event(core::TokenEvent token);
 v1::GenerateEvent to_event(const Finished& finished);
 
-// `with_path`: for admins.
-v1::Model to_proto(const catalog::Model& model, const std::string& state, bool with_path);
+// As the caller may see it: path and problem are for admins.
+v1::Model to_proto(const catalog::Model& model, const std::string& state,
+                   const core::Caller& caller);
 // Gives each of the models the failure that stands against it; one that is not loaded has then
 // failed.
-void put_failures(const std::vector<core::FailureRecord>& standing, v1::ListModelsResponse& to);
+void put_failures(const std::vector<core::FailureRecord>& standing, const core::Caller& caller,
+                  v1::ListModelsResponse& to);
 
 }  // namespace berth::gateway

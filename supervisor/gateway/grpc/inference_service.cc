@@ -198,12 +198,11 @@ grpc::ServerUnaryReactor* InferenceService::ListModels(grpc::CallbackServerConte
                       caller.error());
     return reactor;
   }
-  services_.clock.post([this, reactor, response, admin = caller->admin()] {
+  services_.clock.post([this, reactor, response, caller = *caller] {
     for (const auto& model : services_.catalog()->models()) {
-      *response->add_models() =
-          to_proto(*model, services_.residency.state_of(model->name), /*with_path=*/admin);
+      *response->add_models() = to_proto(*model, services_.residency.state_of(model->name), caller);
     }
-    put_failures(services_.residency.standing_failures(), *response);
+    put_failures(services_.residency.standing_failures(), caller, *response);
     reactor->Finish(grpc::Status::OK);
   });
   return reactor;

@@ -93,6 +93,52 @@ TEST_F(EventFeedTest, I12_AClientSeesModelsAndHisOwnRequestsWithoutPaths) {
   EXPECT_NE(all.find("mine"), std::string::npos);
 }
 
+TEST_F(EventFeedTest, I12_OfWhatWentWrongNobodyIsToldMoreThanTheErrorTold) {
+  const core::Caller stranger;
+  events::RequestRefused refused;
+  refused.reason = "no_room";
+  refused.message = "secret-model holds 7 GiB; see /secret/log.";
+  refused.tenant = stranger.tenant;
+  world_.events.emit_typed(refused);
+  refused.reason = "invalid_argument";
+  refused.message = "n must be 1.";
+  world_.events.emit_typed(refused);
+  events::RequestFailed failed;
+  failed.reason = "worker_died";
+  failed.message = "secret-model died of SIGSEGV in /secret/program.";
+  failed.tenant = stranger.tenant;
+  world_.events.emit_typed(failed);
+  world_.events.emit_typed(events::LoadFailed{.model = "demo",
+                                              .failure_class = "secret-class",
+                                              .reason = "secret-model cannot open /secret/x",
+                                              .exit = "exit secret-3"});
+  world_.events.emit_typed(
+      events::FailureStands{.model = "demo", .failure_class = "secret-class", .reason = "secret"});
+  world_.events.emit_typed(events::LoadReady{.model = "demo", .kv_bytes = 12345});
+
+  EventAsk ask;
+  ask.caller = stranger;
+  const auto listener = follow(ask);
+  ASSERT_EQ(listener->events.size(), 6U);
+  std::string all;
+  for (const v1::Event& event : listener->events) all += event.DebugString();
+  EXPECT_EQ(all.find("secret"), std::string::npos) << all;
+  EXPECT_EQ(all.find("12345"), std::string::npos) << all;
+  for (const char* told : {"There is no memory for the model now.", "n must be 1.",
+                           "The model could not be loaded.", "no_room"}) {
+    EXPECT_NE(all.find(told), std::string::npos) << told;
+  }
+
+  ask.caller = client(stranger.tenant);
+  const auto entitled = follow(ask);
+  all.clear();
+  for (const v1::Event& event : entitled->events) all += event.DebugString();
+  EXPECT_EQ(all.find("/secret"), std::string::npos) << all;
+  for (const char* told : {"secret-model holds 7 GiB", "secret-class", "exit secret-3", "12345"}) {
+    EXPECT_NE(all.find(told), std::string::npos) << told;
+  }
+}
+
 // Who waits for a load.
 class Loader : public LoadListener {
  public:

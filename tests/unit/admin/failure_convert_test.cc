@@ -4,9 +4,14 @@
 #include <string>
 
 #include "supervisor/admin/convert_failure.h"
+#include "supervisor/rpc/failure_message.h"
 
 namespace berth::admin {
 namespace {
+
+const core::Caller kAdmin{.role = core::Role::kAdmin, .entitled = true};
+const core::Caller kClient{.role = core::Role::kClient, .entitled = true};
+const core::Caller kStranger;
 
 core::FailureRecord full() {
   core::FailureRecord record;
@@ -36,7 +41,7 @@ core::FailureRecord full() {
 }
 
 TEST(FailureConvert, L18_OnlyAdminsSeeCommandEnvironmentLogAndPaths) {
-  const v1::FailureRecord client = to_proto(full(), rpc::Audience::kClient);
+  const v1::FailureRecord client = to_proto(full(), kClient);
   EXPECT_EQ(client.DebugString().find("secret"), std::string::npos) << client.DebugString();
   EXPECT_TRUE(client.command().empty());
   EXPECT_TRUE(client.environment().empty());
@@ -44,7 +49,7 @@ TEST(FailureConvert, L18_OnlyAdminsSeeCommandEnvironmentLogAndPaths) {
   EXPECT_EQ(client.reason(), "not enough memory");
   EXPECT_EQ(client.class_(), "resource");
 
-  const v1::FailureRecord admin = to_proto(full(), rpc::Audience::kAdmin);
+  const v1::FailureRecord admin = to_proto(full(), kAdmin);
   EXPECT_EQ(admin.command_size(), 3);
   EXPECT_EQ(admin.environment(0), "TOKEN=secret");
   EXPECT_EQ(admin.log_tail(0), "secret line");
@@ -55,8 +60,41 @@ TEST(FailureConvert, L18_OnlyAdminsSeeCommandEnvironmentLogAndPaths) {
   EXPECT_FALSE(admin.SerializeAsString().empty()) << "its texts are UTF-8";
 }
 
+TEST(FailureConvert, I12_StrangersLearnThatItFailedAndNotWhy) {
+  core::FailureRecord record = full();
+  for (const bool lifted : {false, true}) {
+    if (lifted) {
+      record.lifted = core::Lift{record.ended, core::LiftCause::kMemory, {}, "host has more"};
+    }
+    const v1::FailureRecord to = to_proto(record, kStranger);
+    EXPECT_EQ(to.id(), record.id.to_string());
+    EXPECT_EQ(to.reason(), "The model could not be loaded.");
+    EXPECT_EQ(to.has_lifted(), lifted);
+    for (const char* hidden : {"memory", "resource", "host", "exit", "4096", "window", "way_out"}) {
+      const std::string all = to.DebugString();
+      const bool cause = lifted && std::string(hidden) == "memory";
+      EXPECT_EQ(all.find(hidden) != std::string::npos, cause) << all;
+    }
+  }
+  const v1::Failure brief = rpc::to_brief(record, kStranger);
+  EXPECT_EQ(brief.reason(), "The model could not be loaded.");
+  EXPECT_EQ(brief.class_(), "");
+  EXPECT_FALSE(brief.has_exit_code());
+  EXPECT_EQ(rpc::to_brief(record, kClient).reason(), "not enough memory");
+  EXPECT_EQ(rpc::to_brief(record, kClient).exit_code(), 3);
+
+  store::LoadRecord load;
+  load.reason = "unknown architecture of /secret";
+  load.failure_class = "permanent";
+  load.exit = "exit 3";
+  EXPECT_EQ(to_proto(load, kStranger).reason(), "The model could not be loaded.");
+  EXPECT_EQ(to_proto(load, kStranger).class_() + to_proto(load, kStranger).exit(), "");
+  EXPECT_EQ(to_proto(load, kClient).reason(), "unknown architecture of <path>");
+  EXPECT_EQ(to_proto(load, kAdmin).reason(), load.reason);
+}
+
 TEST(FailureConvert, L19_KnownConditionsAreToldAndNoOthers) {
-  const v1::FailureRecord to = to_proto(full(), rpc::Audience::kClient);
+  const v1::FailureRecord to = to_proto(full(), kClient);
   ASSERT_EQ(to.conditions_size(), 3);
   EXPECT_EQ(to.conditions(0).field(), "files");
   EXPECT_EQ(to.conditions(1).field(), "window");
@@ -67,20 +105,20 @@ TEST(FailureConvert, L19_KnownConditionsAreToldAndNoOthers) {
 
 TEST(FailureConvert, L18_ExitEvidenceAndMemory) {
   core::FailureRecord record = full();
-  v1::FailureRecord to = to_proto(record, rpc::Audience::kClient);
+  v1::FailureRecord to = to_proto(record, kClient);
   EXPECT_EQ(to.exit_code(), 3);
   EXPECT_EQ(to.signal(), "");
   ASSERT_EQ(to.memory_size(), 1);
   EXPECT_EQ(to.memory(0).free_at_failure(), 50U);
   EXPECT_FALSE(to.memory(0).has_high_water());
   record.exit = core::Signalled{SIGSEGV};
-  to = to_proto(record, rpc::Audience::kClient);
+  to = to_proto(record, kClient);
   EXPECT_FALSE(to.has_exit_code());
   EXPECT_EQ(to.signal(), "SIGSEGV");
 }
 
 TEST(FailureConvert, L22_WhatStandsNamesTheWayOut) {
-  const v1::FailureRecord to = to_proto(full(), rpc::Audience::kClient);
+  const v1::FailureRecord to = to_proto(full(), kClient);
   EXPECT_FALSE(to.has_lifted());
   EXPECT_NE(to.way_out().find("`berth retry demo`"), std::string::npos) << to.way_out();
   EXPECT_FALSE(to.outlives_restart());
@@ -92,7 +130,7 @@ TEST(FailureConvert, L23_ALiftSaysWhichFieldMoved) {
                              core::LiftCause::kProvenance,
                              core::MovedField{core::ProvenanceField::kWindow, "4096", "8192"},
                              {}};
-  const v1::FailureRecord to = to_proto(record, rpc::Audience::kClient);
+  const v1::FailureRecord to = to_proto(record, kClient);
   EXPECT_EQ(to.lifted().cause(), "provenance");
   EXPECT_EQ(to.lifted().field(), "window");
   EXPECT_EQ(to.lifted().text(), "the served window moved: 4096 -> 8192");
@@ -107,7 +145,7 @@ TEST(FailureConvert, APastLoad) {
   load.outcome = "ready";
   load.ready = WallTime(std::chrono::milliseconds(15));
   load.load_ms = 10;
-  const v1::PastLoad to = to_proto(load);
+  const v1::PastLoad to = to_proto(load, kClient);
   EXPECT_EQ(to.instance_id(), "0190");
   EXPECT_EQ(to.ready_unix_ms(), 15);
   EXPECT_FALSE(to.has_ended_unix_ms());

@@ -84,7 +84,7 @@ class AdminTest : public testing::Test {
   EventHub hub_{world_.clock, 0};
   residency::RequestBook requests_{world_.clock, world_.events};
   std::vector<std::string> cancelled_;
-  const std::shared_ptr<const catalog::Catalog> catalog_ =
+  std::shared_ptr<const catalog::Catalog> catalog_ =
       std::make_shared<catalog::Catalog>(std::vector<std::shared_ptr<const catalog::Model>>{
           sim::make_model("demo"), sim::make_model("other/one")});
   const std::shared_ptr<const catalog::Config> config_ = [] {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/admin/failures.h"
 #include "supervisor/admin/state_watch.h"
 #include "tests/unit/admin/harness.h"
 
@@ -128,6 +129,31 @@ TEST_F(StateTest, AFailureThatStandsIsShown) {
   EXPECT_EQ(model(now, "demo").failure().log_tail_size(), 0);
   EXPECT_EQ(now.requests(0).state(), "refused");
   EXPECT_EQ(now.requests(0).reason(), "load_failed");
+
+  const v1::Failure for_stranger = model(state(core::Caller{}), "demo").failure();
+  EXPECT_EQ(for_stranger.reason(), "The model could not be loaded.") << "I12";
+  EXPECT_EQ(for_stranger.class_(), "");
+}
+
+TEST_F(StateTest, I12_WhyAModelOrItsHistoryCannotBeUsedNamesNoFilesToClients) {
+  auto broken = std::make_shared<catalog::Model>(*sim::make_model("broken"));
+  broken->problem = "secret.gguf is cut short.";
+  catalog_ = std::make_shared<catalog::Catalog>(
+      std::vector<std::shared_ptr<const catalog::Model>>{std::move(broken)});
+  world_.store.fail_history = "cannot open /secret/berth.db";
+  const auto report = [this](const core::Caller& caller) {
+    std::optional<Result<v1::ModelReport>> got;
+    explain_model(state_, "broken", caller, [&](auto told) { got = std::move(told); });
+    world_.clock.settle();
+    return got && *got ? **got : v1::ModelReport();
+  };
+  EXPECT_EQ(report(admin()).problem(), "secret.gguf is cut short.");
+  EXPECT_THAT(report(admin()).history_problem(), HasSubstr("/secret/berth.db"));
+  for (const core::Caller& caller : {client(), core::Caller{}}) {
+    EXPECT_EQ(report(caller).problem(), "The model cannot be used.");
+    EXPECT_EQ(report(caller).history_problem(), "The server's database cannot be used.");
+    EXPECT_THAT(report(caller).DebugString(), Not(HasSubstr("secret")));
+  }
 }
 
 class Watcher : public StateListener {

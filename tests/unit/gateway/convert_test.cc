@@ -57,12 +57,20 @@ TEST(Convert, NoInputIsRefused) {
   EXPECT_EQ(to.error().extras->param, "input");
 }
 
+const core::Caller kAdmin{.role = core::Role::kAdmin, .entitled = true};
+const core::Caller kClient{.role = core::Role::kClient, .entitled = true};
+
 TEST(Convert, PathsAreForAdmins) {
   catalog::Model model;
   model.name = "demo";
   model.path = "/srv/models/demo.gguf";
-  EXPECT_EQ(to_proto(model, "absent", /*with_path=*/false).path(), "");
-  EXPECT_EQ(to_proto(model, "absent", /*with_path=*/true).path(), model.path);
+  model.problem = "demo-00002-of-00002.gguf is missing.";
+  const v1::Model cut = to_proto(model, "absent", kClient);
+  EXPECT_EQ(cut.path(), "");
+  EXPECT_EQ(cut.problem(), "The model cannot be used.");
+  const v1::Model all = to_proto(model, "absent", kAdmin);
+  EXPECT_EQ(all.path(), model.path);
+  EXPECT_EQ(all.problem(), model.problem);
 }
 
 TEST(Convert, T3_AModelThatFailedIsNotOneThatIsMerelyNotLoaded) {
@@ -79,7 +87,7 @@ TEST(Convert, T3_AModelThatFailedIsNotOneThatIsMerelyNotLoaded) {
   record.exit = core::Exited{3};
   auto again = record;
   again.model = "loading";
-  put_failures({record, again}, to);
+  put_failures({record, again}, kClient, to);
   EXPECT_EQ(to.models(0).state(), "absent");
   EXPECT_FALSE(to.models(0).has_failure());
   EXPECT_EQ(to.models(1).state(), "failed");
@@ -88,6 +96,9 @@ TEST(Convert, T3_AModelThatFailedIsNotOneThatIsMerelyNotLoaded) {
   EXPECT_EQ(to.models(1).failure().since_unix_ms(), 7000);
   EXPECT_EQ(to.models(1).failure().exit_code(), 3);
   EXPECT_EQ(to.models(2).state(), "loading");
+  put_failures({record}, core::Caller{}, to);
+  EXPECT_EQ(to.models(1).failure().reason(), "The model could not be loaded.") << "I12: a stranger";
+  EXPECT_EQ(to.models(1).failure().class_(), "");
 }
 
 // Fills every field, of messages within too, with something that its type can hold; strings are
