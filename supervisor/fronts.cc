@@ -76,6 +76,9 @@ std::vector<std::string> network_addresses(const catalog::ServerConfig& server) 
 }
 
 Status Fronts::open() {
+  // At least four of the largest requests of one tenant may wait.
+  parts_.state.services.waiting->set_most(
+      std::max(core::WaitingBytes::kLeast, 8 * parts_.state.config->server.max_body));
   if (Status opened = open_grpc(); !opened) return opened;
   return open_http();
 }

@@ -32,6 +32,16 @@ void ask_whether_forwarded(const residency::Services& services, std::string mode
       });
 }
 
+namespace {
+
+std::uint64_t bytes_of(const ForwardedRequest& request) {
+  std::uint64_t bytes = 0;
+  for (const std::string& piece : request.body) bytes += piece.size();
+  return bytes;
+}
+
+}  // namespace
+
 std::shared_ptr<Forwarding> Forwarding::start(const residency::Services& services,
                                               core::Caller caller, ForwardedRequest request,
                                               SteadyTime deadline,
@@ -45,8 +55,8 @@ std::shared_ptr<Forwarding> Forwarding::start(const residency::Services& service
 Forwarding::Forwarding(const residency::Services& services, core::Caller caller,
                        ForwardedRequest request, SteadyTime deadline,
                        std::shared_ptr<ForwardResponder> responder)
-    : WorkerRequest(services,
-                    {std::move(caller), std::move(request.id), std::move(request.model), deadline}),
+    : WorkerRequest(services, {std::move(caller), std::move(request.id), std::move(request.model),
+                               deadline, bytes_of(request)}),
       request_{std::move(request.path), std::move(request.body)},
       responder_(std::move(responder)) {}
 

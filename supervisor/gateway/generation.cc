@@ -19,7 +19,8 @@ std::shared_ptr<Generation> Generation::start(const residency::Services& service
 Generation::Generation(const residency::Services& services, core::Caller caller,
                        core::GenerateRequest request, SteadyTime deadline,
                        std::shared_ptr<Responder> responder)
-    : WorkerRequest(services, {std::move(caller), request.request_id, request.model, deadline}),
+    : WorkerRequest(services, {std::move(caller), request.request_id, request.model, deadline,
+                               core::bytes_of(request)}),
       request_(std::move(request)),
       responder_(std::move(responder)) {}
 
@@ -39,7 +40,9 @@ void Generation::on_waiting(const residency::ClaimProgress& progress) {
 }
 
 std::unique_ptr<rpc::WorkerCall> Generation::send(rpc::WorkerClient& worker, SteadyTime deadline) {
-  return worker.generate(request_, deadline, shared());
+  auto call = worker.generate(request_, deadline, shared());
+  request_ = {};
+  return call;
 }
 
 bool Generation::on_event(core::GenerateEvent event) {

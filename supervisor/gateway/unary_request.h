@@ -61,7 +61,8 @@ class UnaryRequest : public WorkerRequest {
  private:
   UnaryRequest(const residency::Services& services, core::Caller caller, Request request,
                SteadyTime deadline, std::shared_ptr<Responder> responder)
-      : WorkerRequest(services, {std::move(caller), request.request_id, request.model, deadline}),
+      : WorkerRequest(services, {std::move(caller), request.request_id, request.model, deadline,
+                                 core::bytes_of(request)}),
         request_(std::move(request)),
         responder_(std::move(responder)) {}
 
@@ -74,8 +75,10 @@ class UnaryRequest : public WorkerRequest {
   }
   std::unique_ptr<rpc::WorkerCall> send(rpc::WorkerClient& worker, SteadyTime deadline) override {
     auto self = std::static_pointer_cast<UnaryRequest>(shared_from_this());
-    return Kind::send(worker, request_, deadline,
-                      [self](Result<Answer> answer) { self->on_answer(std::move(answer)); });
+    auto call = Kind::send(worker, request_, deadline,
+                           [self](Result<Answer> answer) { self->on_answer(std::move(answer)); });
+    request_ = {};
+    return call;
   }
   void on_answer(Result<Answer> answer) {
     if (!answer) return end(fail(answer.error()));

@@ -45,6 +45,9 @@ void WorkerRequest::begin() {
   if (!model) return refuse(model.error());
   asked_.model = (*model)->name;
   if (const Status fit = fits(**model); !fit) return refuse(fit.error());
+  Result<core::HeldBytes> held = services_.waiting->take(asked_.caller.tenant, asked_.bytes);
+  if (!held) return refuse(held.error());
+  held_ = *std::move(held);
   on_accepted(asked_.model);
   claim_ = services_.residency.acquire(*model, residency::RequestClass::kForeground,
                                        asked_.deadline, *this);
@@ -66,6 +69,7 @@ void WorkerRequest::on_lease(residency::Lease lease) {
   instance_id_ = lease_.instance_id();
   note_admitted(waited);
   std::shared_ptr<rpc::WorkerCall> call = send(lease_.worker(), asked_.deadline);
+  held_ = {};
   // A client that stops reading leaves the worker's stream without a read, on which nothing ends
   // by itself.
   deadline_timer_ = services_.clock.sleep_until(asked_.deadline, [this] {
@@ -114,6 +118,7 @@ void WorkerRequest::close() {
   claim_.reset();
   lease_ = {};
   permit_ = {};
+  held_ = {};
   // Whoever called holds a reference of its own.
   self_.reset();
 }

@@ -12,6 +12,7 @@
 #include "supervisor/catalog/model.h"
 #include "supervisor/core/caller.h"
 #include "supervisor/core/key_limits.h"
+#include "supervisor/core/waiting_bytes.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/residency/services.h"
 #include "supervisor/rpc/worker_client.h"
@@ -47,8 +48,9 @@ class WorkerRequest : public residency::ClaimObserver,
   struct Asked {
     core::Caller caller;
     std::string id;
-    std::string model;    // as the client said it; may be an alias
-    SteadyTime deadline;  // when it must have ended
+    std::string model;        // as the client said it; may be an alias
+    SteadyTime deadline;      // when it must have ended
+    std::uint64_t bytes = 0;  // that it keeps in memory until send()
   };
   // Where the time until it was sent went, microseconds.
   struct Waited {
@@ -74,7 +76,7 @@ class WorkerRequest : public residency::ClaimObserver,
   // It is taken on, under the catalogue's name of the model; once, before everything else.
   virtual void on_accepted(const std::string& model) = 0;
   virtual void on_waiting(const residency::ClaimProgress& progress) = 0;
-  // Sends it. Whatever the call's end is told to calls end().
+  // Sends it, and keeps nothing of what it sends. Whatever the call's end is told to calls end().
   virtual std::unique_ptr<rpc::WorkerCall> send(rpc::WorkerClient& worker, SteadyTime deadline) = 0;
   // Of an answer that was complete.
   [[nodiscard]] virtual Served served() const = 0;
@@ -125,6 +127,7 @@ class WorkerRequest : public residency::ClaimObserver,
 
   // Core strand.
   core::KeyPermit permit_;  // until it is over
+  core::HeldBytes held_;    // until it is sent
   std::unique_ptr<residency::Claim> claim_;
   Timer deadline_timer_;            // while it runs on a worker
   std::optional<Error> ended_for_;  // why we end the call

@@ -8,6 +8,7 @@
 #include "common/uuid.h"
 #include "supervisor/catalog/catalog.h"
 #include "supervisor/core/key_limits.h"
+#include "supervisor/core/waiting_bytes.h"
 #include "supervisor/residency/request_book.h"
 #include "supervisor/residency/residency.h"
 
@@ -26,6 +27,8 @@ struct Services {
   RequestBook& requests;
   // What a key may ask for; asked before a request takes anything. Core strand; never null.
   std::shared_ptr<core::KeyLimits> limits = std::make_shared<core::KeyLimits>();
+  // What large requests may keep in memory until they are sent. Core strand; never null.
+  std::shared_ptr<core::WaitingBytes> waiting = std::make_shared<core::WaitingBytes>();
 };
 
 }  // namespace berth::residency

@@ -107,6 +107,35 @@ TEST_F(GenerationTest, AColdModelIsLoadedAndAnswers) {
   EXPECT_EQ(world_.events.count("request.finished"), 1U);
 }
 
+TEST_F(GenerationTest, TextsThatWaitForAModelAreBounded) {
+  services_.waiting->set_most(std::uint64_t{4} << 20);
+  const auto large = [this](const std::shared_ptr<Client>& client) {
+    core::GenerateRequest request;
+    request.request_id = "r-1";
+    request.model = "demo";
+    request.input = core::PromptInput{std::string(2 << 20, 'x')};
+    Generation::start(services_, {}, std::move(request), world_.clock.now() + 10min, client);
+  };
+  const auto first = std::make_shared<Client>();
+  large(first);
+  const auto second = std::make_shared<Client>();
+  large(second);
+  ASSERT_TRUE(run(*second));
+  ASSERT_TRUE(second->failed);
+  EXPECT_EQ(second->failed->reason, Reason::kQueueFull);
+  const auto small = std::make_shared<Client>();
+  ask(small);
+  ASSERT_TRUE(run(*small));
+  EXPECT_TRUE(small->finished);
+  ASSERT_TRUE(run(*first));
+  EXPECT_TRUE(first->finished);
+  // What was sent waits no more.
+  const auto third = std::make_shared<Client>();
+  large(third);
+  ASSERT_TRUE(run(*third));
+  EXPECT_TRUE(third->finished);
+}
+
 TEST_F(GenerationTest, AReadyModelAnswersWithoutALoad) {
   const auto first = std::make_shared<Client>();
   ask(first);
