@@ -20,7 +20,7 @@ class EventStreamTest : public testing::Test {
   sim::SimClock clock_;
   std::shared_ptr<FakeReply> reply_ = std::make_shared<FakeReply>();
   std::shared_ptr<EventStream> stream_ = std::make_shared<EventStream>(clock_, reply_);
-  core::Caller caller_;
+  const core::Caller caller_{.entitled = true};
 };
 
 TEST_F(EventStreamTest, T33_HeadersAreThoseThatProxiesNeedEachOnce) {

@@ -16,8 +16,8 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 class ForwardedAnswerTest : public testing::Test {
  protected:
   std::shared_ptr<ForwardedAnswer> answer(bool streams) {
-    auto made =
-        std::make_shared<ForwardedAnswer>(clock_, Exchange{"r-1", core::Caller{}, reply_}, streams);
+    auto made = std::make_shared<ForwardedAnswer>(
+        clock_, Exchange{"r-1", core::Caller{.entitled = true}, reply_}, streams);
     made->run([this] { ++resumes_; }, [this, held = held_] { ++cancels_; });
     return made;
   }
