@@ -14,7 +14,12 @@ enum class Reason : std::uint8_t {
 };
 
 // Whether asking again can help.
-enum class Retry : std::uint8_t { kNever, kAlways, kAfterCause };
+enum class Retry : std::uint8_t {
+  kNever,
+  kAlways,
+  kAfterCause,  // what caused it passes, or is retried, by itself
+  kByHand,  // somebody decided it, or must: a client that asks again by itself works against him
+};
 
 struct ReasonInfo {
   std::string_view name;  // stable, e.g. "unknown_model"

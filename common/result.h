@@ -60,6 +60,8 @@ struct ErrorExtras {
   std::optional<FailureEvidence> failure;
   std::optional<HolderInfo> holder;
   std::optional<MemoryShortage> memory{};
+  // The message holds words of the client or of a program, which no log and no event may have.
+  bool quotes = false;
 };
 
 // An error as a value. The message is one or two sentences for a person: what was wrong, where,

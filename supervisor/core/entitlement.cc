@@ -1,5 +1,6 @@
 #include "supervisor/core/entitlement.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -79,6 +80,24 @@ Error for_entitled_client(const Error& error) {
   return cut;
 }
 
+// A field's place up to the first part that the client may have chosen: keys of his objects.
+std::string plain_start(std::string_view param) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '[' || c == ']';
+  };
+  constexpr std::size_t kMostBytes = 64;
+  std::string kept;
+  while (!param.empty()) {
+    const std::string_view part = param.substr(0, param.find('.'));
+    if (part.empty() || !std::ranges::all_of(part, is_plain)) break;
+    if (kept.size() + part.size() + 1 > kMostBytes) break;
+    if (!kept.empty()) kept += '.';
+    kept += part;
+    param.remove_prefix(std::min(param.size(), part.size() + 1));
+  }
+  return kept;
+}
+
 }  // namespace
 
 Error for_caller(const Error& error, const Caller& caller) {
@@ -104,6 +123,19 @@ std::string text_for(const std::string& text, Reason reason, const Caller& calle
 
 std::string model_problem_for(const std::string& problem, const Caller& caller) {
   return caller.admin() || problem.empty() ? problem : "The model cannot be used.";
+}
+
+std::string message_for_log(const Error& error) {
+  const ReasonInfo& info = reason_info(error.reason);
+  const bool quotes = error.extras && error.extras->quotes;
+  if (!quotes && error.reason != Reason::kInvalidArgument &&
+      error.reason != Reason::kTemplateFailed) {
+    return error.message;
+  }
+  std::string message(info.sentence);
+  const std::string param = error.extras ? plain_start(error.extras->param) : std::string();
+  if (!param.empty()) message += " The field is " + param + ".";
+  return message;
 }
 
 }  // namespace berth::core

@@ -29,4 +29,9 @@ std::string text_for(const std::string& text, Reason reason, const Caller& calle
 // What is wrong with a model, which may name files; empty: nothing is.
 std::string model_problem_for(const std::string& problem, const Caller& caller);
 
+// What an event and the log say of the error. A prompt must never stand there, and messages about a
+// request quote what the client sent, those of templates and programs what they will: of these only
+// the error table's sentence is told, and which field was wrong.
+std::string message_for_log(const Error& error);
+
 }  // namespace berth::core

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/durations.h"
+#include "supervisor/core/entitlement.h"
 
 namespace berth::gateway {
 namespace {
@@ -220,7 +221,7 @@ void WorkerRequest::fail_finally(const Error& error) {
                                                       .model = asked_.model,
                                                       .instance = instance_id_,
                                                       .reason = name_of(error.reason),
-                                                      .message = error.message,
+                                                      .message = core::message_for_log(error),
                                                       .tenant = asked_.caller.tenant,
                                                       .protocol = asked_.caller.door});
   }
@@ -237,7 +238,7 @@ void WorkerRequest::refuse(const Error& error) {
     services_.requests.tell_refusal(events::RequestRefused{.request = asked_.id,
                                                            .model = asked_.model,
                                                            .reason = name_of(error.reason),
-                                                           .message = error.message,
+                                                           .message = core::message_for_log(error),
                                                            .tenant = asked_.caller.tenant,
                                                            .protocol = asked_.caller.door});
   }

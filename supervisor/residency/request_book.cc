@@ -6,6 +6,7 @@
 
 #include "common/reason.h"
 #include "common/text.h"
+#include "supervisor/core/entitlement.h"
 
 namespace berth::residency {
 namespace {
@@ -136,7 +137,7 @@ void RequestBook::ended(RequestEntry& entry) {
 
 void RequestBook::refused(RequestArrival arrival, std::string said, const Error& error) {
   clock_.post([this, arrival = std::move(arrival), said = std::move(said), reason = error.reason,
-               message = error.message]() mutable {
+               message = core::message_for_log(error)]() mutable {
     events::RequestRefused refusal;
     refusal.request = arrival.id;
     refusal.model = printable_line(said, kMostSaidBytes);

@@ -166,8 +166,9 @@ Error command_error(unsigned int status, std::string_view body, std::string_view
   std::string message = failed ? std::string() : message_of(&said);
   message = "The model's program answered " + std::to_string(status) +
             (message.empty() ? "." : ": " + message);
+  ErrorExtras extras;
+  extras.quotes = true;
   if (status == 429) {
-    ErrorExtras extras;
     double seconds = 0;
     const auto read =
         std::from_chars(retry_after.data(), retry_after.data() + retry_after.size(), seconds);
@@ -177,9 +178,9 @@ Error command_error(unsigned int status, std::string_view body, std::string_view
     return {Reason::kQueueFull, std::move(message), std::move(extras)};
   }
   // It refused berth's own key: nothing that the client can mend.
-  if (status == 401 || status >= 500 || status < 400)
-    return {Reason::kInternal, std::move(message)};
-  return {Reason::kInvalidArgument, std::move(message)};
+  const bool ours = status == 401 || status >= 500 || status < 400;
+  return {ours ? Reason::kInternal : Reason::kInvalidArgument, std::move(message),
+          std::move(extras)};
 }
 
 }  // namespace berth::rpc

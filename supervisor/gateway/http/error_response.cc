@@ -110,7 +110,10 @@ HttpResponse error_response(const Error& error, const std::string& request_id,
   HttpResponse response;
   response.status = info.http_status;
   response.body = error_body(error, request_id, caller) + "\n";
-  if (info.retry == Retry::kNever) response.headers.push_back({"x-should-retry", "false"});
+  // OpenAI's clients ask again after 409 and from 500 on, unless told not to.
+  if (info.retry == Retry::kNever || info.retry == Retry::kByHand) {
+    response.headers.push_back({"x-should-retry", "false"});
+  }
   if (error.extras && error.extras->retry_after_seconds) {
     // Whole seconds, and never sooner than said.
     const double seconds = std::ceil(std::max(*error.extras->retry_after_seconds, 0.0));

@@ -204,5 +204,21 @@ TEST(NoRoom, AClockThatWasSetBackGivesNoNegativeTime) {
   EXPECT_THAT(no_room_error(held_by_a_probe(), wall(0)).message, HasSubstr("at it for 0 ms"));
 }
 
+TEST(MessageForLog, QuotesNeitherClientsNorPrograms) {
+  ErrorExtras extras;
+  extras.param = "messages[0].content";
+  EXPECT_EQ(message_for_log({Reason::kInvalidArgument, "not \"my secret\".", extras}),
+            "The request or a setting has a wrong value. The field is messages[0].content.");
+  extras.param = "logit_bias.my secret";
+  EXPECT_EQ(message_for_log({Reason::kInvalidArgument, "not \"my secret\".", extras}),
+            "The request or a setting has a wrong value. The field is logit_bias.");
+  EXPECT_THAT(message_for_log({Reason::kTemplateFailed, "my secret"}), Not(HasSubstr("secret")));
+  ErrorExtras quoting;
+  quoting.quotes = true;
+  EXPECT_EQ(message_for_log({Reason::kInternal, "The program answered 500: my secret", quoting}),
+            reason_info(Reason::kInternal).sentence);
+  EXPECT_EQ(message_for_log({Reason::kInternal, "The stream broke."}), "The stream broke.");
+}
+
 }  // namespace
 }  // namespace berth::core

@@ -350,6 +350,7 @@ TEST_F(CommandRequestTest, L27_RefusalsOfTheProgramAreTranslated) {
     ASSERT_FALSE(end) << each.status;
     EXPECT_EQ(end.error().reason, each.reason) << each.status;
     EXPECT_THAT(end.error().message, HasSubstr(each.says));
+    EXPECT_TRUE(end.error().extras && end.error().extras->quotes) << "its words are for no log";
   }
 }
 

@@ -1,5 +1,6 @@
 #include "supervisor/gateway/openai/routes.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
@@ -335,6 +336,28 @@ TEST_F(RoutesTest, WrongRequestsAreRefusedAndSayWhere) {
   EXPECT_EQ(wrong.body().at("error").at("request_id"), "r-1");
   EXPECT_EQ(world_.events.count("request.refused"), 2U);
   EXPECT_TRUE(world_.workers.all().empty());
+}
+
+TEST_F(RoutesTest, NoEventHasAWordOfTheRequest) {
+  const Asked early = post("/v1/chat/completions", R"({"model":"demo","messages":"my secret"})");
+  world_.clock.settle();
+  EXPECT_THAT(early.reply->sent->body, testing::HasSubstr("my secret")) << "the client may be told";
+  ASSERT_EQ(world_.events.count("request.refused"), 1U);
+  EXPECT_EQ(sim::SimEvents::field(*world_.events.last("request.refused"), "message"),
+            "The request or a setting has a wrong value. The field is messages.");
+}
+
+TEST_F(RoutesTest, ACancelTellsTheClientNotToAskAgainByItself) {
+  sim::WorkerScript endless;
+  endless.load = 20s;
+  script(endless);
+  const Asked asked = chat("");
+  world_.clock.settle();
+  EXPECT_EQ(requests_.cancel("r-1", std::nullopt), 1U);
+  ASSERT_TRUE(run(asked));
+  EXPECT_EQ(asked.status(), 409);
+  EXPECT_EQ(FakeReply::header(*asked.reply->sent, "x-should-retry"),
+            std::vector<std::string>{"false"});
 }
 
 TEST_F(RoutesTest, AnUnknownModelIs404) {
