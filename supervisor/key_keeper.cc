@@ -59,6 +59,9 @@ KeyKeeper::Found KeyKeeper::look(const std::string& file) {
     found.problem = read.error().message;
     found.gone = read.error().reason == Reason::kNotFound;
     if (found.gone) found.problem += " `berth keys add NAME` makes it.";
+    // What kept it from being read may pass without a change of the file, such as too many open
+    // files: the sweep tries again until it can be used.
+    found.stamp = 0;
     return found;
   }
   found.keys = read->list.keys();
@@ -81,7 +84,8 @@ void KeyKeeper::read() {
 void KeyKeeper::take(Found found) {
   reading_ = false;
   report(found);
-  if (found.problem.empty() || found.gone) {
+  // Keys of a file that is not the named one any more may be those that somebody revoked so.
+  if (found.problem.empty() || found.gone || found.file != keys_from_) {
     keys_ = std::move(found.keys);
     keys_from_ = found.file;
   }

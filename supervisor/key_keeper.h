@@ -18,9 +18,9 @@
 namespace berth {
 
 // Keeps the keys that the authenticator knows those of the file: reads it on the pool when it
-// changes, every few seconds where that is not reported, and when told to. A file that cannot be
-// used leaves the keys as they were; one that is gone leaves none. Core strand only; lives as long
-// as the program.
+// changes, every few seconds where that is not reported or it cannot be used, and when told to. A
+// file that cannot be used leaves its keys as they were; one that is gone leaves none, nor does a
+// setting that names another file. Core strand only; lives as long as the program.
 class KeyKeeper {
  public:
   struct Parts {

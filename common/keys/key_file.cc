@@ -100,30 +100,42 @@ gid_t group_of_new_file() {
   return service == nullptr ? static_cast<gid_t>(-1) : service->gr_gid;
 }
 
+// The file, made where there is none; null where it was neither there nor to be made, which passes.
+Result<UniqueFd> open_or_make(const std::string& path, bool create) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (fd) return fd;
+  if (errno != ENOENT || !create) {
+    return failed(path, create ? "opened or made" : "opened", errno);
+  }
+  fd.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
+  if (!fd && errno == EEXIST) {
+    struct stat link {};
+    if (::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode)) {
+      return refused(path, "the key file is a link to nothing: make its target, or remove it.");
+    }
+    return fd;
+  }
+  if (!fd) return failed(path, "made", errno);
+  const gid_t group = group_of_new_file();
+  if (group != static_cast<gid_t>(-1) && ::fchown(fd.get(), static_cast<uid_t>(-1), group) == 0 &&
+      ::fchmod(fd.get(), kGroupToo) != 0) {
+    return failed(path, "made", errno);
+  }
+  return fd;
+}
+
 // The file, locked, and surely the one that has the name now. `path` has no links in it.
 Result<UniqueFd> open_locked(const std::string& path, bool create) {
   const auto until = std::chrono::steady_clock::now() + kLockWait;
   while (true) {
-    bool made = false;
-    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (!fd && errno == ENOENT && create) {
-      fd.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
-      if (!fd && errno == EEXIST) continue;
-      made = static_cast<bool>(fd);
-    }
-    if (!fd) return failed(path, create ? "opened or made" : "opened", errno);
-    if (made) {
-      const gid_t group = group_of_new_file();
-      if (group != static_cast<gid_t>(-1) &&
-          ::fchown(fd.get(), static_cast<uid_t>(-1), group) == 0 &&
-          ::fchmod(fd.get(), kGroupToo) != 0) {
-        return failed(path, "made", errno);
-      }
-    }
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
+    Result<UniqueFd> fd = open_or_make(path, create);
+    if (!fd) return fd;
+    if (!*fd) {
+      // Somebody else made it at this moment.
+    } else if (::flock(fd->get(), LOCK_EX | LOCK_NB) == 0) {
       struct stat held {};
       struct stat named {};
-      if (::fstat(fd.get(), &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
+      if (::fstat(fd->get(), &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
           held.st_dev == named.st_dev && held.st_ino == named.st_ino) {
         return fd;
       }
@@ -216,6 +228,19 @@ Status change_key_file(const std::string& path, bool create,
   if (!file) return fail(file.error());
   if (Status changed = change(file->list); !changed) return changed;
   return replace(real, fd->get(), file->list.text());
+}
+
+std::string note_on_readers(const std::string& path) {
+  struct stat info {};
+  if (::geteuid() != 0 || ::stat(path.c_str(), &info) != 0) return {};
+  if (info.st_uid != 0 || (info.st_mode & S_IROTH) != 0) return {};
+  const gid_t group = group_of_new_file();
+  const bool grouped = (info.st_mode & S_IRGRP) != 0;
+  if (grouped && (info.st_gid == group || info.st_gid != 0)) return {};
+  return shown(path) +
+         ": only root can read the key file, and berthd runs as somebody else: give it to his "
+         "group "
+         "(`chgrp berth`), and run `chmod 0640` on it.";
 }
 
 }  // namespace berth::keys

@@ -28,4 +28,8 @@ Result<KeyFile> read_key_file(const std::string& path);
 Status change_key_file(const std::string& path, bool create,
                        const std::function<Status(KeyList&)>& change);
 
+// What to do where root changed a file that the service could not read, as there is no group
+// "berth" or the file system has no owners; empty: nothing. Blocks on the file system.
+std::string note_on_readers(const std::string& path);
+
 }  // namespace berth::keys

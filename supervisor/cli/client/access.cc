@@ -1,6 +1,8 @@
 #include "supervisor/cli/client/access.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,12 +11,14 @@
 #include <utility>
 
 #include "common/fd.h"
+#include "common/text.h"
 
 namespace berth::cli {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 1U << 20;
 constexpr std::size_t kMaxKeyBytes = 512;
+constexpr std::size_t kShownBytes = 256;
 
 Result<std::string> read_file(std::string_view named_by, const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
@@ -35,6 +39,16 @@ Result<std::string> checked_key(std::string_view named_by, std::string_view text
   if (good) return std::string(text);
   return fail(Reason::kInvalidArgument,
               std::string(named_by) + ": expected a key as `berth keys add` prints it");
+}
+
+// Whether nobody else is on the way to the host.
+bool stays_here(const std::string& host) {
+  if (host == "localhost" || host.ends_with(".localhost")) return true;
+  in_addr four{};
+  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24U) == 127;
+  in6_addr six{};
+  if (::inet_pton(AF_INET6, host.c_str(), &six) != 1) return false;
+  return IN6_IS_ADDR_LOOPBACK(&six) || (IN6_IS_ADDR_V4MAPPED(&six) && six.s6_addr[12] == 127);
 }
 
 }  // namespace
@@ -59,7 +73,13 @@ Result<Access> find_access(const CommonOptions& options, const Endpoint& endpoin
   const bool given = !options.tls_ca.empty();
   const std::string file =
       given ? options.tls_ca : environment.non_empty("BERTH_TLS_CA").value_or(std::string());
-  if (file.empty()) return access;
+  if (file.empty()) {
+    if (!access.api_key.empty() && !stays_here(endpoint.host)) {
+      environment.err.write("berth: the key goes to " + printable_line(endpoint.text, kShownBytes) +
+                            " in the clear: name its certificates with --tls-ca\n");
+    }
+    return access;
+  }
   const std::string_view named_by = given ? "--tls-ca" : "BERTH_TLS_CA";
   Result<std::string> text = read_file(named_by, file);
   if (!text) return fail(text.error());

@@ -17,7 +17,8 @@ struct Access {
 
 // From the options, else the environment (BERTH_API_KEY, BERTH_TLS_CA). A Unix socket needs
 // neither: there the kernel says who comes, and only a key that was named with --api-key-file is
-// sent. Reads files. Errors: kInvalidArgument, with the option or variable and what is wrong.
+// sent. Says so on `err` where a key goes to another machine without TLS. Reads files. Errors:
+// kInvalidArgument, with the option or variable and what is wrong.
 Result<Access> find_access(const CommonOptions& options, const Endpoint& endpoint,
                            const Environment& environment);
 

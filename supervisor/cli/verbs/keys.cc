@@ -77,6 +77,9 @@ ExitCode run_keys_add(Context& context, const KeysOptions& options) {
   const Status added =
       keys::change_key_file(*file, true, [&](keys::KeyList& list) { return list.add(key); });
   if (!added) return refuse(context, added.error());
+  if (const std::string note = keys::note_on_readers(*file); !note.empty()) {
+    context.environment().err.write("berth: " + note + "\n");
+  }
   if (context.json()) {
     JsonWriter json(JsonWriter::Layout::kIndented);
     json.begin_object();

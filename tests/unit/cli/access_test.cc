@@ -53,6 +53,30 @@ TEST_F(AccessTest, SocketGetsOnlyAKeyThatWasNamedForIt) {
   EXPECT_EQ(find({.api_key_file = write("berth-file")})->api_key, "berth-file");
 }
 
+TEST_F(AccessTest, KeyThatGoesOutInTheClearIsTold) {
+  program_.variables["BERTH_API_KEY"] = "berth-key";
+  for (const char* here : {"127.0.0.1:1", "127.9.9.9:1", "localhost:1", "[::1]:1"}) {
+    endpoint_ = *parse_endpoint(here);
+    ASSERT_TRUE(find());
+    EXPECT_EQ(program_.err.text, "") << here;
+  }
+  for (const char* there : {"192.0.2.1:1", "models.example:1", "[2001:db8::1]:1"}) {
+    program_.err.text.clear();
+    endpoint_ = *parse_endpoint(there);
+    ASSERT_TRUE(find());
+    EXPECT_THAT(program_.err.text, HasSubstr("in the clear")) << there;
+    EXPECT_THAT(program_.err.text, testing::Not(HasSubstr("berth-key")));
+  }
+  program_.err.text.clear();
+  program_.variables["BERTH_TLS_CA"] =
+      write("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+  ASSERT_TRUE(find());
+  EXPECT_EQ(program_.err.text, "");
+  program_.variables.clear();
+  ASSERT_TRUE(find());
+  EXPECT_EQ(program_.err.text, "") << "there is no key";
+}
+
 TEST_F(AccessTest, CertificatesAreRead) {
   const std::string pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
   EXPECT_EQ(find({.tls_ca = write(pem)})->tls_ca, pem);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -131,6 +132,37 @@ TEST_F(KeyKeeperTest, BrokenFileKeepsTheKeysAndIsToldOnce) {
   EXPECT_THAT(keeper_.problems(), IsEmpty());
   EXPECT_EQ(who(alice), "unauthenticated");
   EXPECT_EQ(who("b"), "bob");
+}
+
+TEST_F(KeyKeeperTest, RevokedKeyIsRefusedThoughTheFileCouldNotBeReadAtFirst) {
+  const std::string alice = add("alice");
+  use();
+  revoke("alice");
+  struct rlimit files {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  const struct rlimit none { 0, files.rlim_max };
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  report_change();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+  EXPECT_EQ(who(alice), "alice");
+  ASSERT_EQ(keeper_.problems().size(), 1U);
+  clock_.advance(4s);
+  EXPECT_EQ(who(alice), "unauthenticated");
+  EXPECT_THAT(keeper_.problems(), IsEmpty());
+}
+
+TEST_F(KeyKeeperTest, KeysOfAFileThatIsNotNamedAnyMoreCountNoLonger) {
+  const std::string alice = add("alice");
+  use();
+  config_.keys_file = dir_.file("other");
+  std::ofstream(config_.keys_file) << "nonsense\n";
+  ASSERT_EQ(::chmod(config_.keys_file.c_str(), 0600), 0);
+  use();
+  EXPECT_EQ(who(alice), "unauthenticated");
+  EXPECT_EQ(events_.count("keys.rejected"), 1U);
+  config_.keys_file = file_;
+  use();
+  EXPECT_EQ(who(alice), "alice");
 }
 
 TEST_F(KeyKeeperTest, MissingFileMeansNoKeysUntilItIsMade) {

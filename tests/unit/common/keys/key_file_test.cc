@@ -80,6 +80,23 @@ TEST_F(KeyFileTest, IsNotMadeUnlessItShallBe) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
+TEST_F(KeyFileTest, LinkToNothingIsRefusedAtOnce) {
+  std::filesystem::create_symlink(dir_.path() + "/nothing", path_);
+  const Status status = add(path_, "alice");
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().reason, Reason::kInvalidArgument);
+  EXPECT_THAT(status.error().message, HasSubstr("a link to nothing"));
+  EXPECT_FALSE(std::filesystem::exists(dir_.path() + "/nothing"));
+}
+
+TEST_F(KeyFileTest, RootHearsOfAFileThatTheServiceCannotRead) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root makes files for others";
+  write("# none\n", 0600);
+  EXPECT_THAT(note_on_readers(path_), HasSubstr("chmod 0640"));
+  ASSERT_EQ(::chown(path_.c_str(), 1, static_cast<gid_t>(-1)), 0);
+  EXPECT_THAT(note_on_readers(path_), IsEmpty()) << "it belongs to somebody";
+}
+
 TEST_F(KeyFileTest, StaysAsItIsWhenTheChangeIsRefused) {
   const std::string text = "alice:client::" + hash('a') + "\n";
   write(text);
