@@ -21,7 +21,7 @@ using testing::Not;
 constexpr const char* kIntroduction = R"(# Metrics
 
 `GET /metrics` answers in Prometheus' text format 0.0.4: to a caller on this machine, and from
-elsewhere to one with a key. It reads what is there, so that asking neither wakes a model nor keeps
+elsewhere to one with a key, or to everybody with `auth.anonymous`. It reads what is there, so that asking neither wakes a model nor keeps
 one loaded. `deploy/prometheus/` has an example of a scrape configuration and of alerts.
 
 Names, kinds and labels are stable. `model` is a name of the catalogue, or empty for requests that
