@@ -148,7 +148,7 @@ HandlerPtr get_events(admin::ServerState& state, const HttpRequest& request,
   const std::string& last = request.last_event_id;
   const auto [end, failed] = std::from_chars(last.data(), last.data() + last.size(), after);
   if (!last.empty() && failed == std::errc() && end == last.data() + last.size()) ask.after = after;
-  return stream_events(state, std::move(ask), reply);
+  return stream_events(state, std::move(ask), request, reply);
 }
 
 HandlerPtr get_metrics(admin::ServerState& state, admin::Metrics& metrics, const ReplyPtr& reply) {

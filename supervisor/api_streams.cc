@@ -1,7 +1,6 @@
 #include "supervisor/api_streams.h"
 
 #include <chrono>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,7 +14,6 @@
 namespace berth {
 namespace {
 
-constexpr std::size_t kMostBehind = 4UL << 20;  // bytes
 constexpr Duration kKeepAlive = std::chrono::seconds(15);
 
 std::string to_line(const google::protobuf::Message& message) {
@@ -38,34 +36,42 @@ class EventStream : public gateway::Handler,
   EventStream(Clock& clock, std::shared_ptr<gateway::Reply> reply)
       : clock_(clock), reply_(std::move(reply)) {}
 
-  void run(admin::ServerState& state, admin::EventAsk ask) {
+  void run(admin::ServerState& state, admin::EventAsk ask,
+           std::unique_ptr<admin::EventHub::Place> place) {
     reply_->begin(stream_head("text/event-stream"));
     const bool follow = ask.follow;
     const std::lock_guard lock(mutex_);
-    feed_ = admin::EventFeed::start(state, std::move(ask), weak_from_this());
+    feed_ = admin::EventFeed::start(state, std::move(ask), std::move(place), weak_from_this());
     if (!follow) return;
     clock_.post([beat = std::make_shared<Beat>(clock_, weak_from_this())] { beat->arm(); });
   }
 
-  void on_feed_event(v1::Event event) override {
-    give("id: " + std::to_string(event.sequence()) + "\nevent: " + event.name() +
-         "\ndata: " + to_line(event) + "\n\n");
+  bool on_feed_event(v1::Event event) override {
+    const std::string piece = "id: " + std::to_string(event.sequence()) +
+                              "\nevent: " + event.name() + "\ndata: " + to_line(event) + "\n\n";
+    const std::lock_guard lock(mutex_);
+    if (!over_) room_ = reply_->write(piece);
+    return room_;
   }
   void on_feed_end() override {
     const std::lock_guard lock(mutex_);
-    ended_ = true;
-    if (queue_.empty()) finish();
+    finish();
+  }
+  void on_feed_failed(const Error& error) override {
+    const std::lock_guard lock(mutex_);
+    if (over_) return;
+    JsonWriter json(JsonWriter::Layout::kLine);
+    json.begin_object();
+    json.key("message");
+    json.text(error.message);
+    json.end_object();
+    reply_->write("event: overflow\ndata: " + json.str() + "\n\n");
+    finish();
   }
 
   void on_room() override {
     const std::lock_guard lock(mutex_);
-    room_ = true;
-    while (room_ && !over_ && !queue_.empty()) {
-      queued_bytes_ -= queue_.front().size();
-      room_ = reply_->write(std::move(queue_.front()));
-      queue_.pop_front();
-    }
-    if (ended_ && queue_.empty()) finish();
+    if (!std::exchange(room_, true) && feed_) feed_->resume();
   }
   void on_gone() override {
     const std::lock_guard lock(mutex_);
@@ -73,22 +79,6 @@ class EventStream : public gateway::Handler,
   }
 
  private:
-  void give(std::string piece) {
-    const std::lock_guard lock(mutex_);
-    if (over_) return;
-    if (room_ && queue_.empty()) {
-      room_ = reply_->write(std::move(piece));
-      return;
-    }
-    queued_bytes_ += piece.size();
-    queue_.push_back(std::move(piece));
-    if (queued_bytes_ <= kMostBehind) return;
-    reply_->write(
-        "event: overflow\ndata: {\"message\":\"Events came faster than they were read; ask again "
-        "with Last-Event-ID.\"}\n\n");
-    finish();
-  }
-
   // Under the lock.
   void finish() {
     if (over_) return;
@@ -97,15 +87,13 @@ class EventStream : public gateway::Handler,
   }
   void stop() {
     over_ = true;
-    queue_.clear();
-    // The feed calls under the event hub's lock, and ends itself later.
     if (feed_) feed_->stop();
   }
 
   // Says that the connection lives; whether it does.
   bool say_alive() {
     const std::lock_guard lock(mutex_);
-    if (!over_ && room_ && queue_.empty()) room_ = reply_->write(": alive\n\n");
+    if (!over_ && room_) reply_->write(": alive\n\n");
     return !over_;
   }
 
@@ -129,10 +117,7 @@ class EventStream : public gateway::Handler,
   const std::shared_ptr<gateway::Reply> reply_;
   std::mutex mutex_;
   std::shared_ptr<admin::EventFeed> feed_;
-  std::deque<std::string> queue_;
-  std::size_t queued_bytes_ = 0;
-  bool room_ = true;
-  bool ended_ = false;
+  bool room_ = true;  // false: the feed is paused
   bool over_ = false;
 };
 
@@ -238,9 +223,15 @@ class LoadAnswer : public gateway::Handler, public admin::LoadListener {
 }  // namespace
 
 std::shared_ptr<gateway::Handler> stream_events(admin::ServerState& state, admin::EventAsk ask,
+                                                const gateway::HttpRequest& request,
                                                 std::shared_ptr<gateway::Reply> reply) {
+  auto place = state.events.take_place(ask.caller.tenant);
+  if (!place) {
+    reply->send(gateway::error_response(place.error(), request.id, request.caller));
+    return nullptr;
+  }
   const auto stream = std::make_shared<EventStream>(state.services.clock, std::move(reply));
-  stream->run(state, std::move(ask));
+  stream->run(state, std::move(ask), *std::move(place));
   return stream;
 }
 

@@ -14,9 +14,10 @@ namespace berth {
 // exchange is served by. Any thread; `state` outlives them.
 
 // Events as server-sent events: `id` is the sequence, `event` the name, `data` the event as JSON. A
-// comment every 15 s keeps the connection alive. A client that is 4 MiB behind gets a last event
-// `overflow`, and its stream ends: it can ask again with Last-Event-ID.
+// comment every 15 s keeps the connection alive. A client that lets thousands pass gets a last
+// event `overflow`, and its stream ends: it can ask again with Last-Event-ID.
 std::shared_ptr<gateway::Handler> stream_events(admin::ServerState& state, admin::EventAsk ask,
+                                                const gateway::HttpRequest& request,
                                                 std::shared_ptr<gateway::Reply> reply);
 
 // A log as it is, as text.

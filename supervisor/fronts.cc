@@ -109,11 +109,12 @@ Status Fronts::open_grpc() {
   if (!listening) return fail(listening.error());
   grpc_server_ = *std::move(listening);
   parts_.state.grpc = grpc_server_->addresses();
-  health_events_ = parts_.state.events.subscribe(std::numeric_limits<std::uint64_t>::max(),
-                                                 /*watch=*/true, [this](const Event& event) {
-                                                   if (concerns_health(event.name))
-                                                     health_changes_.changed();
-                                                 });
+  health_events_ = parts_.state.events
+                       .watch(std::numeric_limits<std::uint64_t>::max(),
+                              [this](const admin::EventHub::EventPtr& event) {
+                                if (concerns_health(event->name)) health_changes_.changed();
+                              })
+                       .subscription;
   return {};
 }
 

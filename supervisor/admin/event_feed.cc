@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::size_t kLastEvents = 200;
 constexpr std::size_t kMostEvents = 5'000;
+// That are given before the pool serves others.
+constexpr std::size_t kAtOnce = 256;
 
 // What a client may see: an event that is added to the catalogue is an admin's until it stands
 // here, and so is each of its fields.
@@ -82,8 +85,10 @@ std::optional<v1::Event> cut_event(v1::Event event, const core::Caller& caller) 
 }
 
 std::shared_ptr<EventFeed> EventFeed::start(ServerState& state, EventAsk ask,
+                                            std::unique_ptr<EventHub::Place> place,
                                             std::weak_ptr<EventListener> listener) {
-  const std::shared_ptr<EventFeed> made(new EventFeed(state, std::move(ask), std::move(listener)));
+  const std::shared_ptr<EventFeed> made(
+      new EventFeed(state, std::move(ask), std::move(place), std::move(listener)));
   state.services.clock.post([made] { made->ask_store(); });
   return made;
 }
@@ -92,65 +97,175 @@ void EventFeed::ask_store() {
   const bool last_only = ask_.since == WallTime{} && !ask_.after;
   state_.store.events(
       {ask_.since, ask_.prefix, ask_.request}, last_only ? kLastEvents : kMostEvents,
-      [self = shared_from_this()](Result<std::vector<store::StoredEvent>> kept) {
-        // Thousands of events are converted: not on the core strand.
-        auto events = std::make_shared<Result<std::vector<store::StoredEvent>>>(std::move(kept));
-        self->state_.run_blocking([self, events] { self->from_store(*events); });
+      [self = shared_from_this()](Result<Kept> kept) {
+        // Thousands of events are looked through: not on the core strand.
+        auto events = std::make_shared<Result<Kept>>(std::move(kept));
+        self->state_.run_blocking([self, events] { self->from_store(std::move(*events)); });
       });
 }
 
 // On the pool.
-void EventFeed::from_store(const Result<std::vector<store::StoredEvent>>& kept) {
+void EventFeed::from_store(Result<Kept> kept) {
   std::uint64_t last = ask_.after.value_or(0);
   // Without a store there are still the events of this run.
-  if (kept) {
-    for (const store::StoredEvent& event : *kept) {
-      if (event.sequence <= last) continue;
-      last = event.sequence;
-      give(to_proto(event));
-    }
+  Kept events = kept ? *std::move(kept) : Kept();
+  std::erase_if(events, [last](const store::StoredEvent& event) { return event.sequence <= last; });
+  if (!events.empty()) last = events.back().sequence;
+  EventHub::Watched watched;
+  if (ask_.follow) {
+    watched = state_.events.watch(last, [weak = weak_from_this()](const EventHub::EventPtr& event) {
+      if (const auto feed = weak.lock()) feed->from_hub(event);
+    });
+  } else {
+    watched.kept = state_.events.kept(last);
   }
-  // The hub calls under its lock, so the subscription cannot be ended from within.
-  auto subscription =
-      state_.events.subscribe(last, ask_.follow, [weak = weak_from_this()](const Event& event) {
-        if (const auto feed = weak.lock()) feed->from_hub(event);
-      });
-  if (!ask_.follow) {
-    if (const auto listener = listener_.lock()) listener->on_feed_end();
+  std::erase_if(watched.kept,
+                [this](const EventHub::EventPtr& event) { return !concerns(*event); });
+  std::unique_ptr<EventHub::Subscription> ended;
+  const std::lock_guard lock(mutex_);
+  if (stopped_) {
+    // The hub's lock is never taken under ours.
+    ended = std::move(watched.subscription);
     return;
   }
-  const std::lock_guard lock(subscription_mutex_);
-  if (!stopped_) subscription_ = std::move(subscription);
+  subscription_ = std::move(watched.subscription);
+  kept_.assign(std::make_move_iterator(events.begin()), std::make_move_iterator(events.end()));
+  happened_.insert(happened_.begin(), watched.kept.begin(), watched.kept.end());
+  replaying_ = false;
+  pump_soon();
 }
 
-void EventFeed::from_hub(const Event& event) {
-  if (event.time < ask_.since || !event.name.starts_with(ask_.prefix)) return;
-  if (!is_of_request(event)) return;
-  give(to_proto(event));
+// Under the hub's lock.
+void EventFeed::from_hub(const EventHub::EventPtr& event) {
+  if (!concerns(*event)) return;
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || failed_) return;
+  happened_.push_back(event);
+  if (happened_.size() > kMostBehind) {
+    drop();
+    failed_ =
+        Error(Reason::kQueueFull,
+              "Events came faster than they were read; ask again with `since` or Last-Event-ID.");
+    paused_ = false;
+  }
+  if (!replaying_ || failed_) pump_soon();
 }
 
-void EventFeed::give(v1::Event event) {
+bool EventFeed::concerns(const Event& event) const {
+  if (event.time < ask_.since || !event.name.starts_with(ask_.prefix)) return false;
+  const auto has = [&event](std::string_view name, const std::string& value) {
+    return std::ranges::any_of(event.fields, [&](const EventField& field) {
+      const auto* text = std::get_if<std::string>(&field.value);
+      return field.name == name && text != nullptr && *text == value;
+    });
+  };
+  if (!ask_.request.empty() && !has("request", ask_.request)) return false;
+  if (ask_.caller.admin()) return true;
+  if (event.name.starts_with(kOfRequests)) return has("tenant", ask_.caller.tenant);
+  return among(kOfModels, event.name);
+}
+
+void EventFeed::pump_soon() {
+  if (pumping_ || paused_ || stopped_) return;
+  pumping_ = true;
+  state_.run_blocking([self = shared_from_this()] { self->pump(); });
+}
+
+void EventFeed::drop() {
+  kept_.clear();
+  happened_.clear();
+}
+
+void EventFeed::pump() {
   const auto listener = listener_.lock();
-  if (!listener) return;
-  std::optional<v1::Event> cut = cut_event(std::move(event), ask_.caller);
-  if (cut) listener->on_feed_event(*std::move(cut));
+  for (std::size_t i = 0; listener && i < kAtOnce; ++i) {
+    if (!give_next(*listener)) return;
+  }
+  // Others wait for the pool, too.
+  const std::lock_guard lock(mutex_);
+  pumping_ = false;
+  if (!listener) return drop();
+  pump_soon();
 }
 
-bool EventFeed::is_of_request(const Event& event) const {
-  if (ask_.request.empty()) return true;
-  return std::ranges::any_of(event.fields, [this](const EventField& field) {
-    const auto* text = std::get_if<std::string>(&field.value);
-    return field.name == "request" && text != nullptr && *text == ask_.request;
-  });
+// Whether to go on; if not, nothing is pumped any more.
+bool EventFeed::give_next(EventListener& listener) {
+  std::optional<v1::Event> next = take();
+  if (!next) return give_end(listener);
+  std::optional<v1::Event> cut = cut_event(*std::move(next), ask_.caller);
+  return !cut || may_go_on(listener.on_feed_event(*std::move(cut)));
+}
+
+std::optional<v1::Event> EventFeed::take() {
+  std::optional<store::StoredEvent> stored;
+  EventHub::EventPtr happened;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_ || failed_ || replaying_) return std::nullopt;
+    if (!kept_.empty()) {
+      stored = std::move(kept_.front());
+      kept_.pop_front();
+    } else if (!happened_.empty()) {
+      happened = std::move(happened_.front());
+      happened_.pop_front();
+    } else {
+      return std::nullopt;
+    }
+  }
+  return stored ? to_proto(*stored) : to_proto(*happened);
+}
+
+bool EventFeed::may_go_on(bool room) {
+  if (room) return true;
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(resumed_, false)) return true;
+  if (failed_) return true;
+  paused_ = true;
+  pumping_ = false;
+  return false;
+}
+
+// There was no event to take: an end, or nothing for now. Whether to go on.
+bool EventFeed::give_end(EventListener& listener) {
+  std::optional<Error> failed;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stopped_ && !failed_ && (!kept_.empty() || !happened_.empty())) return true;
+    pumping_ = false;
+    if (stopped_ || (!failed_ && ask_.follow)) return false;
+    stopped_ = true;
+    failed = failed_;
+  }
+  if (failed) {
+    listener.on_feed_failed(*failed);
+  } else {
+    listener.on_feed_end();
+  }
+  return false;
+}
+
+void EventFeed::resume() {
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(paused_, false)) {
+    resumed_ = true;
+    return;
+  }
+  pump_soon();
 }
 
 void EventFeed::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    drop();
+  }
   // Outside of the hub's lock and of the protocol's callbacks.
   state_.services.clock.post([self = shared_from_this()] {
     std::unique_ptr<EventHub::Subscription> ended;
-    const std::lock_guard lock(self->subscription_mutex_);
-    self->stopped_ = true;
+    std::unique_ptr<EventHub::Place> place;
+    const std::lock_guard lock(self->mutex_);
     ended = std::move(self->subscription_);
+    place = std::move(self->place_);
   });
 }
 

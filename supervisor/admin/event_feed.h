@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "berth/v1/admin.pb.h"
 #include "common/result.h"
@@ -31,8 +35,8 @@ struct EventAsk {
   core::Caller caller;
 };
 
-// Whom a feed gives its events, in their order. Calls come from any thread, also under the hub's
-// lock, and never overlap: they must not block, and must not call the feed.
+// Whom a feed gives its events, in their order. Calls come from the pool and never overlap; they
+// must not block, nor call the feed.
 class EventListener {
  public:
   EventListener() = default;
@@ -40,37 +44,69 @@ class EventListener {
   EventListener& operator=(const EventListener&) = delete;
   virtual ~EventListener() = default;
 
-  virtual void on_feed_event(v1::Event event) = 0;
+  // Returns whether there is room for more; false pauses until EventFeed::resume().
+  virtual bool on_feed_event(v1::Event event) = 0;
   // All kept events were given; last, and only without `follow`.
   virtual void on_feed_end() = 0;
+  // No more is given, since more than EventFeed::kMostBehind events came and were not taken; last.
+  virtual void on_feed_failed(const Error& error) = 0;
 };
 
-// First what the store kept, then what the hub kept beyond that, then what happens.
+// First what the store kept, then what the hub kept beyond that, then what happens. Converts on the
+// pool, a piece at a time, and only while the listener has room: who does not read holds no more
+// than the events that the store gave, and kMostBehind that all watchers share.
 class EventFeed : public std::enable_shared_from_this<EventFeed> {
  public:
+  static constexpr std::size_t kMostBehind = 2 * EventHub::kKept;
+
   // Any thread. The listener is never called from within; once it is gone, nothing more happens.
   static std::shared_ptr<EventFeed> start(ServerState& state, EventAsk ask,
+                                          std::unique_ptr<EventHub::Place> place,
                                           std::weak_ptr<EventListener> listener);
-  // No call of the listener is running or will come, once this has taken effect. Any thread, but
-  // not from within the listener.
+  // The listener has room again. Once for each on_feed_event() that said otherwise. Any thread.
+  void resume();
+  // No call of the listener comes any more, but for one that is running. Any thread.
   void stop();
 
  private:
-  EventFeed(ServerState& state, EventAsk ask, std::weak_ptr<EventListener> listener)
-      : state_(state), ask_(std::move(ask)), listener_(std::move(listener)) {}
+  using Kept = std::vector<store::StoredEvent>;
+
+  EventFeed(ServerState& state, EventAsk ask, std::unique_ptr<EventHub::Place> place,
+            std::weak_ptr<EventListener> listener)
+      : state_(state),
+        ask_(std::move(ask)),
+        listener_(std::move(listener)),
+        place_(std::move(place)) {}
 
   void ask_store();
-  void from_store(const Result<std::vector<store::StoredEvent>>& kept);
-  void from_hub(const Event& event);
-  void give(v1::Event event);
-  [[nodiscard]] bool is_of_request(const Event& event) const;
+  void from_store(Result<Kept> kept);
+  void from_hub(const EventHub::EventPtr& event);
+  [[nodiscard]] bool concerns(const Event& event) const;
+  // Under the lock.
+  void pump_soon();
+  void drop();
+  // On the pool.
+  void pump();
+  bool give_next(EventListener& listener);
+  std::optional<v1::Event> take();
+  bool may_go_on(bool room);
+  bool give_end(EventListener& listener);
 
   ServerState& state_;
   const EventAsk ask_;
   const std::weak_ptr<EventListener> listener_;
-  std::mutex subscription_mutex_;
+  std::unique_ptr<EventHub::Place> place_;
+
+  std::mutex mutex_;
   std::unique_ptr<EventHub::Subscription> subscription_;
+  std::deque<store::StoredEvent> kept_;  // of the store
+  std::deque<EventHub::EventPtr> happened_;
+  bool replaying_ = true;  // what happens waits for what was
+  bool pumping_ = false;
+  bool paused_ = false;
+  bool resumed_ = false;  // before it was paused
   bool stopped_ = false;
+  std::optional<Error> failed_;
 };
 
 }  // namespace berth::admin

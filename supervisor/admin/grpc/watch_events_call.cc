@@ -10,29 +10,30 @@
 namespace berth::admin {
 namespace {
 
-// A watcher that is this far behind is told so and dropped: it can ask again with `since`.
-constexpr std::size_t kMostUnread = 20'000;
-
 // Events as a stream of messages.
 class WatchEventsCall : public rpc::EventWriter<v1::Event>, public EventListener {
  public:
-  explicit WatchEventsCall(grpc::CallbackServerContext& context) : EventWriter(context) {}
+  WatchEventsCall(grpc::CallbackServerContext& context, CallFrom from)
+      : EventWriter(context), from_(std::move(from)) {}
 
   void run(ServerState& state, EventAsk ask, const std::shared_ptr<WatchEventsCall>& self) {
+    auto place = state.events.take_place(ask.caller.tenant);
+    if (!place) return on_feed_failed(place.error());
     const std::lock_guard lock(mutex_);
-    if (!over_) feed_ = EventFeed::start(state, std::move(ask), self);
+    if (!over_) feed_ = EventFeed::start(state, std::move(ask), *std::move(place), self);
   }
 
-  void on_feed_event(v1::Event event) override {
-    if (waiting() >= kMostUnread) {
-      return end(rpc::to_status(Error(
-          Reason::kQueueFull, "Events came faster than they were read; ask again with `since`.")));
-    }
-    push(std::move(event));
-  }
+  bool on_feed_event(v1::Event event) override { return push(std::move(event)); }
   void on_feed_end() override { end(grpc::Status::OK); }
+  void on_feed_failed(const Error& error) override {
+    fail(from_.detail(error), rpc::to_status(error));
+  }
 
  private:
+  void on_room() override {
+    const std::lock_guard lock(mutex_);
+    if (feed_) feed_->resume();
+  }
   void on_over() override {
     const std::lock_guard lock(mutex_);
     over_ = true;
@@ -40,6 +41,7 @@ class WatchEventsCall : public rpc::EventWriter<v1::Event>, public EventListener
     feed_.reset();
   }
 
+  const CallFrom from_;
   std::mutex mutex_;
   bool over_ = false;
   std::shared_ptr<EventFeed> feed_;
@@ -56,7 +58,7 @@ grpc::ServerWriteReactor<v1::Event>* start_watch_events(grpc::CallbackServerCont
   ask.request = request.request_id();
   ask.follow = request.follow();
   ask.caller = from.caller;
-  const auto call = std::make_shared<WatchEventsCall>(context);
+  const auto call = std::make_shared<WatchEventsCall>(context, std::move(from));
   call->begin(call);
   call->run(state, std::move(ask), call);
   return call.get();

@@ -1,7 +1,9 @@
 #include "supervisor/admin/event_feed.h"
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +22,13 @@ using testing::Not;
 
 class Listener : public EventListener {
  public:
-  void on_feed_event(v1::Event event) override { events.push_back(std::move(event)); }
+  bool on_feed_event(v1::Event event) override {
+    events.push_back(std::move(event));
+    if (on_event) on_event();
+    return room;
+  }
   void on_feed_end() override { ended = true; }
+  void on_feed_failed(const Error& error) override { failed = error; }
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (const v1::Event& event : events) all.push_back(event.name());
@@ -29,13 +36,18 @@ class Listener : public EventListener {
   }
   std::vector<v1::Event> events;
   bool ended = false;
+  bool room = true;
+  std::function<void()> on_event;
+  std::optional<Error> failed;
 };
 
 class EventFeedTest : public AdminTest {
  protected:
-  std::shared_ptr<Listener> follow(EventAsk ask) {
-    const auto listener = std::make_shared<Listener>();
-    feeds_.push_back(EventFeed::start(state_, std::move(ask), listener));
+  std::shared_ptr<Listener> follow(EventAsk ask, std::shared_ptr<Listener> listener = nullptr) {
+    if (!listener) listener = std::make_shared<Listener>();
+    auto place = hub_.take_place(ask.caller.tenant);
+    EXPECT_TRUE(place);
+    feeds_.push_back(EventFeed::start(state_, std::move(ask), *std::move(place), listener));
     world_.clock.settle();
     return listener;
   }
@@ -53,13 +65,87 @@ TEST_F(EventFeedTest, GivesWhatWasThenWhatHappens) {
   const auto listener = follow(ask);
   EXPECT_THAT(listener->names(), ElementsAre("server.stopping"));
   emit_stopping(2);
+  world_.clock.settle();
   ASSERT_EQ(listener->events.size(), 2U);
   EXPECT_EQ(listener->events[1].sequence(), listener->events[0].sequence() + 1);
   EXPECT_FALSE(listener->ended);
   feeds_.back()->stop();
   world_.clock.settle();
   emit_stopping(3);
+  world_.clock.settle();
   EXPECT_EQ(listener->events.size(), 2U);
+}
+
+TEST_F(EventFeedTest, TheServerGoesOnWhileEventsAreConverted) {
+  emit_stopping(1);
+  const auto listener = std::make_shared<Listener>();
+  // Whoever emits waits for the hub's lock: here for ever, if a replay held it.
+  listener->on_event = [this, &told = listener->events] {
+    if (told.size() < 3) emit_stopping(static_cast<int>(told.size()));
+  };
+  EventAsk ask;
+  ask.follow = true;
+  ask.caller = admin();
+  follow(ask, listener);
+  ASSERT_EQ(listener->events.size(), 3U);
+  EXPECT_EQ(listener->events[2].sequence(), listener->events[0].sequence() + 2);
+}
+
+TEST_F(EventFeedTest, WaitsForAListenerWithoutRoom) {
+  for (int i = 0; i < 100; ++i) emit_stopping(i);
+  const auto listener = std::make_shared<Listener>();
+  listener->room = false;
+  EventAsk ask;
+  ask.follow = true;
+  ask.caller = admin();
+  follow(ask, listener);
+  EXPECT_EQ(listener->events.size(), 1U);
+  emit_stopping(100);
+  world_.clock.settle();
+  EXPECT_EQ(listener->events.size(), 1U);
+  feeds_.back()->resume();
+  world_.clock.settle();
+  EXPECT_EQ(listener->events.size(), 2U);
+  listener->room = true;
+  feeds_.back()->resume();
+  world_.clock.settle();
+  EXPECT_EQ(listener->events.size(), 101U);
+}
+
+TEST_F(EventFeedTest, WhoFallsTooFarBehindIsToldSoAndDropped) {
+  emit_stopping(0);
+  const auto listener = std::make_shared<Listener>();
+  listener->room = false;
+  EventAsk ask;
+  ask.follow = true;
+  ask.caller = admin();
+  follow(ask, listener);
+  for (std::size_t i = 0; i < EventFeed::kMostBehind; ++i) emit_stopping(1);
+  world_.clock.settle();
+  EXPECT_FALSE(listener->failed);
+  emit_stopping(1);
+  world_.clock.settle();
+  ASSERT_TRUE(listener->failed);
+  EXPECT_EQ(listener->failed->reason, Reason::kQueueFull);
+  EXPECT_EQ(listener->events.size(), 1U) << "what waited is given up";
+  feeds_.back()->resume();
+  emit_stopping(1);
+  world_.clock.settle();
+  EXPECT_EQ(listener->events.size(), 1U);
+}
+
+TEST_F(EventFeedTest, OneTenantsWatchersAreBounded) {
+  EventAsk ask;
+  ask.follow = true;
+  ask.caller = client("uid:1");
+  for (std::size_t i = 0; i < EventHub::kMostOfTenant; ++i) follow(ask);
+  const auto none = hub_.take_place(ask.caller.tenant);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().reason, Reason::kQueueFull);
+  EXPECT_TRUE(hub_.take_place("uid:2"));
+  feeds_.front()->stop();
+  world_.clock.settle();
+  EXPECT_TRUE(hub_.take_place(ask.caller.tenant));
 }
 
 TEST_F(EventFeedTest, GoesOnBehindASequence) {

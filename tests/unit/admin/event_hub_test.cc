@@ -30,26 +30,39 @@ TEST_F(EventHubTest, AWatcherGetsWhatIsKeptAndThenWhatComes) {
   emit("a");
   emit("b");
   std::vector<std::uint64_t> seen;
-  auto watching = hub_.subscribe(101, /*watch=*/true,
-                                 [&](const Event& event) { seen.push_back(event.sequence); });
+  auto watched =
+      hub_.watch(101, [&](const EventHub::EventPtr& event) { seen.push_back(event->sequence); });
+  ASSERT_EQ(watched.kept.size(), 1U);
+  EXPECT_EQ(watched.kept.front()->sequence, 102U);
   emit("c");
-  EXPECT_EQ(seen, (std::vector<std::uint64_t>{102, 103}));
-  watching.reset();
+  EXPECT_EQ(seen, (std::vector<std::uint64_t>{103}));
+  watched.subscription.reset();
   emit("d");
-  EXPECT_EQ(seen.size(), 2U) << "told after it had stopped watching";
+  EXPECT_EQ(seen.size(), 1U) << "told after it had stopped watching";
 }
 
 TEST_F(EventHubTest, WhatIsKeptIsBounded) {
   for (std::size_t i = 0; i < EventHub::kKept + 10; ++i) emit("x");
-  std::size_t kept = 0;
-  std::uint64_t first = 0;
-  EXPECT_EQ(hub_.subscribe(0, /*watch=*/false,
-                           [&](const Event& event) {
-                             if (kept++ == 0) first = event.sequence;
-                           }),
-            nullptr);
-  EXPECT_EQ(kept, EventHub::kKept);
-  EXPECT_EQ(first, 111U) << "the oldest go first";
+  const auto kept = hub_.kept(0);
+  ASSERT_EQ(kept.size(), EventHub::kKept);
+  EXPECT_EQ(kept.front()->sequence, 111U) << "the oldest go first";
+  EXPECT_TRUE(hub_.kept(kept.back()->sequence).empty());
+}
+
+TEST_F(EventHubTest, PlacesAreBoundedInAllAndOfOneTenant) {
+  std::vector<std::unique_ptr<EventHub::Place>> places;
+  const auto take = [&](const std::string& tenant) {
+    auto place = hub_.take_place(tenant);
+    if (place) places.push_back(*std::move(place));
+    return static_cast<bool>(place);
+  };
+  for (std::size_t i = 0; i < EventHub::kMostOfTenant; ++i) ASSERT_TRUE(take("a"));
+  EXPECT_FALSE(take("a"));
+  std::size_t others = 0;
+  while (take("b" + std::to_string(others))) ++others;
+  EXPECT_EQ(others, EventHub::kMostWatchers - EventHub::kMostOfTenant);
+  places.clear();
+  EXPECT_TRUE(take("a"));
 }
 
 }  // namespace

@@ -65,6 +65,15 @@ class RolesTest : public testing::Test {
   std::unique_ptr<v1::Admin::Stub> admin() { return stub("unix:" + directory_ + "/s"); }
   std::unique_ptr<v1::Admin::Stub> client() { return stub("127.0.0.1:" + std::to_string(port_)); }
 
+  // Whatever place there is for one who watches without a key.
+  std::vector<std::unique_ptr<EventHub::Place>> take_all_places() {
+    std::vector<std::unique_ptr<EventHub::Place>> places;
+    while (auto place = hub_.take_place(core::Caller{}.tenant)) {
+      places.push_back(*std::move(place));
+    }
+    return places;
+  }
+
   static v1::ListFailuresResponse list(v1::Admin::Stub& stub, const std::string& model = {}) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kGenerous);
@@ -191,6 +200,24 @@ TEST_F(RolesTest, S6_OnlyAdminsReadWhatTellsOfOthersAndOfPaths) {
   ASSERT_TRUE(
       detail.ParseFromArray(trailer->second.data(), static_cast<int>(trailer->second.size())));
   EXPECT_EQ(detail.reason(), "permission_denied");
+}
+
+TEST_F(RolesTest, TooManyWatchersAreRefusedWithTheDetail) {
+  const auto places = take_all_places();
+  const auto stub = client();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kGenerous);
+  const auto reader = stub->WatchEvents(&context, v1::WatchEventsRequest());
+  v1::Event event;
+  EXPECT_FALSE(reader->Read(&event));
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto trailer = trailers.find(rpc::kErrorTrailer);
+  ASSERT_NE(trailer, trailers.end());
+  v1::ErrorDetail detail;
+  ASSERT_TRUE(
+      detail.ParseFromArray(trailer->second.data(), static_cast<int>(trailer->second.size())));
+  EXPECT_EQ(detail.reason(), "queue_full");
 }
 
 TEST_F(RolesTest, S6_AWrongKeyIsRefusedEverywhere) {
