@@ -9,6 +9,7 @@ namespace berth::admin {
 namespace {
 
 constexpr std::uint32_t kDefaultLines = 200;
+constexpr int kChunksAtOnce = 4;
 constexpr auto kPollWithoutInotify = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -42,7 +43,9 @@ void LogReader::open() {
 
 // On the pool.
 void LogReader::pump() {
-  while (!stopped_) {
+  for (int chunks = 0; !stopped_; ++chunks) {
+    // Others wait for the pool, too.
+    if (chunks == kChunksAtOnce) return resume();
     Result<std::string> chunk = follower_->read();
     if (!chunk) return end(fail(chunk.error()));
     if (chunk->empty()) {
