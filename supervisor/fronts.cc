@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <iterator>
 #include <limits>
@@ -161,8 +162,15 @@ void Fronts::drain() {
 }
 
 void Fronts::end_calls(std::chrono::milliseconds wait) {
+  const auto until = std::chrono::steady_clock::now() + wait;
+  // Both end in the same time: this one goes on while the other is waited for.
+  if (http_server_) http_server_->finish({});
   if (grpc_server_) grpc_server_->shutdown(wait);
-  if (http_server_) http_server_->finish(wait);
+  if (http_server_) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    http_server_->finish(std::max(left, std::chrono::milliseconds{}));
+  }
 }
 
 void Fronts::close() {

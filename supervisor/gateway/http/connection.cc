@@ -80,7 +80,10 @@ asio::awaitable<bool> Connection::shake_hands() {
 asio::awaitable<bool> Connection::serve_one() {
   const bool asked = co_await receive();
   first_ = false;
-  if (!asked || gone_) co_return false;
+  if (!asked || gone_) {
+    end_exchange();
+    co_return false;
+  }
   const bool again = co_await answered();
   if (!again || !skipped_) co_return again;
   // The answer did not wait for the body; the next request does.

@@ -40,10 +40,11 @@ struct ConnectionContext {
   std::function<void(Connection&)> on_closed;
   // Too much waits for clients who do not take it.
   std::function<void(Connection& latest)> on_answers_full;
-  std::uint64_t answers = 0;            // bytes of large answers that are being written
-  std::function<void(int)> on_running;  // +1 where a request begins, -1 where it was answered
-  bool draining = false;                // requests are refused, but for open routes
-  bool closing = false;                 // nothing is waited for any more
+  std::uint64_t answers = 0;  // bytes of large answers that are being written
+  std::function<void(int)>
+      on_running;         // +1 where a request's head has come, -1 where it was answered
+  bool draining = false;  // requests are refused, but for open routes
+  bool closing = false;   // nothing is waited for any more
 };
 
 // One client's connection: reads requests one after the other, checks them, lets their routes'
@@ -97,6 +98,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool done = false;      // and has left
     bool broken = false;    // the connection ends without the answer's end
     bool starting = false;  // the route starts on the pool
+    bool counted = false;   // by on_running
     bool room_due = false;  // and has to be told of room then
   };
 
@@ -120,6 +122,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // --- The answer (connection_answer.cc).
   void open_exchange(const RequestHead& head, Verdict& verdict);
+  void end_exchange();
   void refuse(const Error& why);
   void start_route(const Route& route, HttpRequest request);
   void started(std::shared_ptr<Handler> handler);

@@ -35,7 +35,9 @@ struct PoolStart {
 }  // namespace
 
 void Connection::open_exchange(const RequestHead& head, Verdict& verdict) {
-  exchange_ = {};
+  end_exchange();
+  context_.on_running(1);
+  exchange_.counted = true;
   exchange_.reply = std::make_shared<ReplyQueue>(context_.mailbox, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->pump();
   });
@@ -45,6 +47,11 @@ void Connection::open_exchange(const RequestHead& head, Verdict& verdict) {
   exchange_.head_only = head.method == "HEAD";
   exchange_.old_version = head.old_version;
   exchange_.keep_alive = head.keep_alive && !head.old_version;
+}
+
+void Connection::end_exchange() {
+  if (exchange_.counted) context_.on_running(-1);
+  exchange_ = {};
 }
 
 void Connection::refuse(const Error& why) {
@@ -86,7 +93,6 @@ void Connection::started(std::shared_ptr<Handler> handler) {
 }
 
 boost::asio::awaitable<bool> Connection::answered() {
-  context_.on_running(1);
   start_read();
   pump();
   const auto look = context_.limits.write_timeout / 4;
@@ -102,8 +108,7 @@ boost::asio::awaitable<bool> Connection::answered() {
     if (!exchange_.chunked) transport_->close(true);
     gone();
   }
-  exchange_ = {};
-  context_.on_running(-1);
+  end_exchange();
   co_return again;
 }
 

@@ -5,6 +5,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +15,9 @@ namespace berth::gateway {
 namespace {
 
 namespace json = boost::json;
+
+// Until a server that stops may be back.
+constexpr double kRestartSeconds = 5;
 
 // What OpenAI's clients know errors by.
 std::string_view type_of(const ReasonInfo& info) {
@@ -114,9 +118,15 @@ HttpResponse error_response(const Error& error, const std::string& request_id,
   if (info.retry == Retry::kNever || info.retry == Retry::kByHand) {
     response.headers.push_back({"x-should-retry", "false"});
   }
-  if (error.extras && error.extras->retry_after_seconds) {
+  if (error.reason == Reason::kUnauthenticated) {
+    response.headers.push_back({"WWW-Authenticate", "Bearer"});
+  }
+  std::optional<double> retry;
+  if (error.extras) retry = error.extras->retry_after_seconds;
+  if (error.reason == Reason::kShuttingDown && !retry) retry = kRestartSeconds;
+  if (retry) {
     // Whole seconds, and never sooner than said.
-    const double seconds = std::ceil(std::max(*error.extras->retry_after_seconds, 0.0));
+    const double seconds = std::ceil(std::max(*retry, 0.0));
     response.headers.push_back(
         {"Retry-After", std::to_string(static_cast<std::int64_t>(std::min(seconds, 86400.0)))});
   }

@@ -13,7 +13,8 @@ namespace berth::gateway {
 std::string error_body(const Error& error, const std::string& request_id,
                        const core::Caller& caller);
 
-// The same with its status and the headers that belong to it: Retry-After, x-should-retry.
+// The same with its status and the headers that belong to it: Retry-After, x-should-retry,
+// WWW-Authenticate.
 HttpResponse error_response(const Error& error, const std::string& request_id,
                             const core::Caller& caller);
 

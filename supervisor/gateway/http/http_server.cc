@@ -41,7 +41,8 @@ constexpr auto kLastTurns = std::chrono::milliseconds(500);
 // The kernel takes no more of a slow stream than it has sent and this.
 constexpr int kUnsentBytes = 16 << 10;
 
-// Requests that are being worked on: counted on the server's thread, waited for on others.
+// Requests that are being received or worked on: counted on the server's thread, waited for on
+// others, once no new ones are taken.
 class RunningCount {
  public:
   void add(int change) {
@@ -49,15 +50,21 @@ class RunningCount {
     count_ += change;
     if (count_ == 0) none_.notify_all();
   }
+  void take_no_more() {
+    const std::lock_guard lock(mutex_);
+    last_ = true;
+    none_.notify_all();
+  }
   bool wait_for_none(std::chrono::milliseconds wait) {
     std::unique_lock lock(mutex_);
-    return none_.wait_for(lock, wait, [this] { return count_ == 0; });
+    return none_.wait_for(lock, wait, [this] { return last_ && count_ == 0; });
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable none_;
   int count_ = 0;
+  bool last_ = false;
 };
 
 class RealHttpServer : public HttpServer {
@@ -131,6 +138,7 @@ class RealHttpServer : public HttpServer {
       error_code ignored;
       acceptor_.close(ignored);
       begin_drain();
+      running_.take_no_more();
     });
     return running_.wait_for_none(wait);
   }

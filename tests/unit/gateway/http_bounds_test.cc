@@ -291,95 +291,103 @@ TEST_F(HttpBounds, ConnectionsAreBounded) {
 TEST_F(HttpBounds, WhoKeepsConnectionsKeepsNobodyOut) {
   limit([](HttpLimits& limits) { limits.connections = 4; });
   const std::string open = "GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    RawClient older = client();
-    older.send(open);
-    EXPECT_EQ(status_of(older.read_answer()), "200");
-    RawClient newer = client();
-    newer.send(open);
-    EXPECT_EQ(status_of(newer.read_answer()), "200");
-    RawClient third = client();
-    third.send(open);
-    EXPECT_EQ(status_of(third.read_answer()), "200");
-    EXPECT_EQ(older.read_all(), "");
-    newer.send(open);
-    EXPECT_EQ(status_of(newer.read_answer()), "200");
+  RawClient older = client();
+  older.send(open);
+  EXPECT_EQ(status_of(older.read_answer()), "200");
+  RawClient newer = client();
+  newer.send(open);
+  EXPECT_EQ(status_of(newer.read_answer()), "200");
+  RawClient third = client();
+  third.send(open);
+  EXPECT_EQ(status_of(third.read_answer()), "200");
+  EXPECT_EQ(older.read_all(), "");
+  newer.send(open);
+  EXPECT_EQ(status_of(newer.read_answer()), "200");
 }
 
 TEST_F(HttpBounds, WhoSendsNothingKeepsNobodyOut) {
-    limit([](HttpLimits& limits) { limits.connections = 4; });
-    RawClient silent = client();
-    RawClient slow = client();
-    slow.send("GET /open HTTP/1.1\r\nHost: lo");
-    const std::string open = "GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    RawClient third = client();
-    third.send(open);
-    EXPECT_EQ(status_of(third.read_answer()), "200");
-    EXPECT_EQ(silent.read_all(), "");
-    RawClient fourth = client();
-    fourth.send(open);
-    EXPECT_EQ(status_of(fourth.read_answer()), "200");
-    EXPECT_EQ(slow.read_all(), "");
-    third.send(open);
-    EXPECT_EQ(status_of(third.read_answer()), "200");
+  limit([](HttpLimits& limits) { limits.connections = 4; });
+  RawClient silent = client();
+  RawClient slow = client();
+  slow.send("GET /open HTTP/1.1\r\nHost: lo");
+  const std::string open = "GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  RawClient third = client();
+  third.send(open);
+  EXPECT_EQ(status_of(third.read_answer()), "200");
+  EXPECT_EQ(silent.read_all(), "");
+  RawClient fourth = client();
+  fourth.send(open);
+  EXPECT_EQ(status_of(fourth.read_answer()), "200");
+  EXPECT_EQ(slow.read_all(), "");
+  third.send(open);
+  EXPECT_EQ(status_of(third.read_answer()), "200");
 }
 
 TEST_F(HttpBounds, OneAddressHasHalfOfTheConnections) {
-    limit([](HttpLimits& limits) { limits.connections = 4; });
-    const std::string wait = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    RawClient first = client();
-    first.send(wait);
-    const Arrived one = next();
-    RawClient second = client();
-    second.send(wait);
-    const Arrived two = next();
-    EXPECT_EQ(status_of(client().read_all()), "429");
-    RawClient other(server_->address(), 0, "127.0.0.2");
-    other.send(wait);
-    const Arrived three = next();
-    three.reply->send({});
-    EXPECT_EQ(status_of(other.read_answer()), "200");
+  limit([](HttpLimits& limits) { limits.connections = 4; });
+  const std::string wait = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  RawClient first = client();
+  first.send(wait);
+  const Arrived one = next();
+  RawClient second = client();
+  second.send(wait);
+  const Arrived two = next();
+  EXPECT_EQ(status_of(client().read_all()), "429");
+  RawClient other(server_->address(), 0, "127.0.0.2");
+  other.send(wait);
+  const Arrived three = next();
+  three.reply->send({});
+  EXPECT_EQ(status_of(other.read_answer()), "200");
 }
 
 TEST(NetworkOf, AddressesThatAreOneHostAreCountedAsOne) {
-    const auto of = [](const char* text) {
-      return network_of(boost::asio::ip::make_address(text));
-    };
-    EXPECT_EQ(of("192.0.2.1"), "192.0.2.1");
-    EXPECT_EQ(of("::ffff:192.0.2.1"), "192.0.2.1");
-    EXPECT_EQ(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+  const auto of = [](const char* text) { return network_of(boost::asio::ip::make_address(text)); };
+  EXPECT_EQ(of("192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(of("::ffff:192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+}
+
+TEST_F(HttpBounds, TheEndWaitsForWhatIsBeingReceived) {
+  RawClient sender = client();
+  sender.send(kEcho + "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  sender.read_until("100 Continue\r\n\r\n");
+  EXPECT_FALSE(server_->finish(50ms));
+  sender.send("{}");
+  EXPECT_EQ(status_of(sender.read_answer()), "200");
+  EXPECT_TRUE(server_->finish(30s));
 }
 
 TEST_F(HttpBounds, ALargeBodyIsWorkedOnInThePool) {
-    HeldPool pool;
-    HttpOptions options;
-    options.run_blocking = [&pool](std::function<void()> job) { pool.run(std::move(job)); };
-    serve(options);
-    const std::string body(300 << 10, 'x');
-    const std::string request =
-        kPostWait + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-    RawClient large = client();
-    large.send(request);
-    pool.let_one();
-    Arrived arrived = next();
-    EXPECT_EQ(arrived.thread, pool.id());
-    EXPECT_EQ(arrived.request.body.size(), body.size());
-    arrived.reply->send({.body = "taken"});
-    EXPECT_TRUE(large.read_answer().ends_with("taken"));
+  HeldPool pool;
+  HttpOptions options;
+  options.run_blocking = [&pool](std::function<void()> job) { pool.run(std::move(job)); };
+  serve(options);
+  const std::string body(300 << 10, 'x');
+  const std::string request =
+      kPostWait + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  RawClient large = client();
+  large.send(request);
+  pool.let_one();
+  Arrived arrived = next();
+  EXPECT_EQ(arrived.thread, pool.id());
+  EXPECT_EQ(arrived.request.body.size(), body.size());
+  arrived.reply->send({.body = "taken"});
+  EXPECT_TRUE(large.read_answer().ends_with("taken"));
 
-    // A client that hangs up before the pool has time: nothing is started for him.
-    RawClient hasty = client();
-    hasty.send(request);
-    EXPECT_TRUE(pool.wait_for_jobs(1));
-    hasty.close();
-    large.send("GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    EXPECT_EQ(status_of(large.read_answer()), "200");
-    pool.let_one();
-    RawClient small = client();
-    small.send(kPostWait + "Content-Length: 2\r\n\r\n{}");
-    arrived = next();
-    EXPECT_NE(arrived.thread, pool.id());
-    EXPECT_EQ(arrived.request.body, "{}");
-    server_.reset();
+  // A client that hangs up before the pool has time: nothing is started for him.
+  RawClient hasty = client();
+  hasty.send(request);
+  EXPECT_TRUE(pool.wait_for_jobs(1));
+  hasty.close();
+  large.send("GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(status_of(large.read_answer()), "200");
+  pool.let_one();
+  RawClient small = client();
+  small.send(kPostWait + "Content-Length: 2\r\n\r\n{}");
+  arrived = next();
+  EXPECT_NE(arrived.thread, pool.id());
+  EXPECT_EQ(arrived.request.body, "{}");
+  server_.reset();
 }
 
 }  // namespace

@@ -194,6 +194,7 @@ TEST_F(HttpChecks, ARefusedBodyIsNotRead) {
   large.send(start + "Expect: 100-continue\r\nContent-Length: 50000000\r\n\r\n");
   const std::string answer = large.read_all();
   EXPECT_EQ(status_of(answer), "401") << answer;
+  EXPECT_TRUE(has(answer, "\r\nWWW-Authenticate: Bearer\r\n")) << answer;
   EXPECT_TRUE(has(answer, "\r\nConnection: close\r\n"));
   // Small: read over, and the connection goes on.
   RawClient small = client();

@@ -263,6 +263,7 @@ TEST_F(HttpStream, L29_ADrainRefusesAndLetsFinish) {
   const std::string refused = client().exchange("GET /items/1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(status_of(refused), "503");
   EXPECT_TRUE(has(refused, R"("code":"shutting_down")")) << refused;
+  EXPECT_TRUE(has(refused, "\r\nRetry-After: 5\r\n")) << refused;
   EXPECT_EQ(status_of(get("/livez")), "200");
   EXPECT_FALSE(server_->finish(0ms));
   request.reply->send({.body = "whole"});
