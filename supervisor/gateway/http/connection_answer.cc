@@ -74,8 +74,10 @@ void Connection::start_route(const Route& route, HttpRequest request) {
   job->reply = std::move(reply);
   job->mailbox = context_.mailbox;
   // The coroutine keeps the connection meanwhile; the pool must not be the one that destroys it.
-  job->started = [weak = weak_from_this()](std::shared_ptr<Handler> handler) {
-    if (const auto self = weak.lock()) self->started(std::move(handler));
+  job->started = [weak = weak_from_this(), queue = job->queue](std::shared_ptr<Handler> handler) {
+    if (const auto self = weak.lock()) return self->started(std::move(handler));
+    // The server closes, and the connection has not waited.
+    if (handler && queue->close()) handler->on_gone();
   };
   context_.run_blocking([job] { job->run(); });
 }

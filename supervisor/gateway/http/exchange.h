@@ -66,7 +66,8 @@ class Reply {
 };
 
 // What works on one request. Calls come on the server's thread, after the route's start has
-// returned, and never overlap.
+// returned, and never overlap; where the server is gone before a start on the pool has returned,
+// on_gone() comes on the pool.
 class Handler {
  public:
   Handler() = default;

@@ -17,10 +17,11 @@ bool Mailbox::post(std::function<void()> news) {
 }
 
 void Mailbox::close() {
-  std::vector<std::function<void()>> dropped;  // what it holds may post: goes behind the lock
-  const std::lock_guard lock(mutex_);
-  io_ = nullptr;
-  dropped.swap(waiting_);
+  {
+    const std::lock_guard lock(mutex_);
+    io_ = nullptr;
+  }
+  deliver();
 }
 
 void Mailbox::deliver() {

@@ -20,7 +20,7 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
   // Calls `news` on the server's thread, never from within this call, in the order in which one
   // thread posted. Returns false, and drops it, where the server is gone. Any thread.
   bool post(std::function<void()> news);
-  // The server goes; what has not run yet is dropped. The server's thread, or when that has ended.
+  // The server goes; what has not run yet runs now. The server's thread, or when that has ended.
   void close();
 
  private:

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -15,6 +16,7 @@
 #include "http_test_support.h"
 #include "supervisor/gateway/http/body_budget.h"
 #include "supervisor/gateway/http/http_endpoint.h"
+#include "supervisor/gateway/http/mailbox.h"
 
 namespace berth::gateway {
 namespace {
@@ -208,6 +210,18 @@ TEST_F(HttpBounds, WhatIsOnlyAnnouncedTakesNothing) {
   RawClient whole = client();
   whole.send(head + "\r\n" + std::string(1 << 20, 'x'));
   EXPECT_EQ(status_of(whole.read_answer()), "200");
+}
+
+TEST(Mailbox, WhatWasPostedRunsAtTheLatestAtTheEnd) {
+  boost::asio::io_context io;
+  const auto mailbox = std::make_shared<Mailbox>(io);
+  int ran = 0;
+  EXPECT_TRUE(mailbox->post([&ran] { ++ran; }));
+  mailbox->close();
+  EXPECT_EQ(ran, 1);
+  EXPECT_FALSE(mailbox->post([&ran] { ++ran; }));
+  EXPECT_EQ(io.poll(), 1U);
+  EXPECT_EQ(ran, 1);
 }
 
 TEST(BodyBudget, NobodyGetsMoreThanHalf) {
