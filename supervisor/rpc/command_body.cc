@@ -11,6 +11,8 @@
 #include <utility>
 #include <variant>
 
+#include "supervisor/rpc/json_piece.h"
+
 namespace berth::rpc {
 namespace {
 
@@ -57,8 +59,17 @@ class Members {
   void add_number(std::string_view name, const std::optional<Value>& value) {
     if (value) add(name, number(*value));
   }
-  void add_given(std::string_view name, std::string_view json) {
-    if (!json.empty()) add(name, json);
+  // JSON that a client wrote. Errors: of check_json().
+  Status add_checked(std::string_view name, std::string_view json, std::string_view field,
+                     JsonKind kind) {
+    if (Status valid = check_json(json, field, kind); !valid) return valid;
+    add(name, json);
+    return {};
+  }
+  // The same, where it was given.
+  Status add_given(std::string_view name, std::string_view json, std::string_view field,
+                   JsonKind kind) {
+    return json.empty() ? Status() : add_checked(name, json, field, kind);
   }
   [[nodiscard]] std::string take() { return std::move(text_); }
 
@@ -107,6 +118,10 @@ Status add_format(const core::OutputFormat& format, Members& members) {
   if (std::holds_alternative<core::JsonObjectFormat>(format)) {
     members.add("response_format", R"({"type":"json_object"})");
   } else if (const auto* schema = std::get_if<core::JsonSchemaFormat>(&format)) {
+    if (Status valid = check_json(schema->schema, "format.json_schema", JsonKind::kSchema);
+        !valid) {
+      return valid;
+    }
     members.add("response_format",
                 R"({"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":)" +
                     schema->schema + "}}");
@@ -118,23 +133,36 @@ Status add_format(const core::OutputFormat& format, Members& members) {
   return {};
 }
 
+Status add_chat(const core::ChatInput& chat, Members& members) {
+  if (chat.raw_answer) {
+    return invalid_argument("chat.raw_answer",
+                            "The model is a program of its own (kind = \"command\"), which "
+                            "takes its answers apart itself: no raw ones can be had of it.");
+  }
+  Status added =
+      members.add_checked("messages", chat.messages_json, "chat.messages_json", JsonKind::kArray);
+  if (added) {
+    added = members.add_given("tools", chat.tools_json, "chat.tools_json", JsonKind::kArray);
+  }
+  if (added) {
+    added = members.add_given("tool_choice", chat.tool_choice_json, "chat.tool_choice_json",
+                              JsonKind::kTextOrObject);
+  }
+  if (added) {
+    added = members.add_given("chat_template_kwargs", chat.template_variables_json,
+                              "chat.template_variables_json", JsonKind::kObject);
+  }
+  if (!chat.add_generation_prompt) members.add("add_generation_prompt", "false");
+  return added;
+}
+
 Status add_input(const core::GenerateRequest& request, Members& members) {
   if (const auto* prompt = std::get_if<core::PromptInput>(&request.input)) {
     members.add("prompt", quoted(prompt->text));
   } else if (const auto* tokens = std::get_if<core::TokenInput>(&request.input)) {
     members.add("prompt", list_of(tokens->ids, [](std::int32_t id) { return number(id); }));
   } else {
-    const auto& chat = std::get<core::ChatInput>(request.input);
-    if (chat.raw_answer) {
-      return invalid_argument("chat.raw_answer",
-                              "The model is a program of its own (kind = \"command\"), which "
-                              "takes its answers apart itself: no raw ones can be had of it.");
-    }
-    members.add("messages", chat.messages_json);
-    members.add_given("tools", chat.tools_json);
-    members.add_given("tool_choice", chat.tool_choice_json);
-    members.add_given("chat_template_kwargs", chat.template_variables_json);
-    if (!chat.add_generation_prompt) members.add("add_generation_prompt", "false");
+    return add_chat(std::get<core::ChatInput>(request.input), members);
   }
   return {};
 }

@@ -258,6 +258,41 @@ TEST_F(CommandRequestTest, L27_WhatNoProgramCanBeAskedForIsRefused) {
   }
 }
 
+TEST_F(CommandRequestTest, L27_NoMemberCanBePutIntoTheBodyOfAProgram) {
+  const auto says = [this](const core::GenerateRequest& request) {
+    wire_.body = "nothing";
+    generate(request);
+    EXPECT_EQ(wire_.body, "nothing");
+    if (!events_->end || *events_->end || !events_->end->error().extras) return std::string();
+    EXPECT_EQ(events_->end->error().reason, Reason::kInvalidArgument);
+    return events_->end->error().extras->param;
+  };
+  const auto chat = [&says](const core::ChatInput& input) {
+    core::GenerateRequest request;
+    request.input = input;
+    return says(request);
+  };
+  for (const char* const messages :
+       {R"([],"model":"other")", "[", "[1]]", "{}", "\"a\"", "null", " ", "[1] 2", "[01]"}) {
+    EXPECT_EQ(chat({messages}), "chat.messages_json") << messages;
+  }
+  EXPECT_EQ(chat({std::string(200, '[') + std::string(200, ']')}), "chat.messages_json");
+  for (const char* const tools : {R"([],"model":"other")", "{}", "[1,"}) {
+    EXPECT_EQ(chat({"[]", tools}), "chat.tools_json") << tools;
+  }
+  for (const char* const choice : {R"("auto","model":"other")", "auto", "1", "[]"}) {
+    EXPECT_EQ(chat({"[]", "", true, choice}), "chat.tool_choice_json") << choice;
+  }
+  for (const char* const variables : {R"({},"model":"other")", "[]", "{1:2}"}) {
+    EXPECT_EQ(chat({"[]", "", true, "", variables}), "chat.template_variables_json") << variables;
+  }
+  for (const char* const schema : {R"({}},"model":"other","x":{"y":{)", "[]", "1", "t"}) {
+    core::GenerateRequest request = prompt("x");
+    request.format = core::JsonSchemaFormat{schema};
+    EXPECT_EQ(says(request), "format.json_schema") << schema;
+  }
+}
+
 TEST_F(CommandRequestTest, L27_AStreamBecomesEvents) {
   generate(prompt("x"));
   wire_.head(200, kStream);
