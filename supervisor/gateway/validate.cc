@@ -43,6 +43,12 @@ Status validate_ids(const std::vector<std::int32_t>& ids, std::string_view field
   return {};
 }
 
+Status validate_id_count(std::size_t count, std::string_view field) {
+  if (count <= kMaxPromptIds) return {};
+  return invalid_argument(field, "There are " + std::to_string(count) +
+                                     " tokens, but at most 1048576 are allowed at once.");
+}
+
 Status validate_text(const std::string& text, const std::string& field) {
   if (text.size() > kMaxTextBytes) {
     return invalid_argument(field, field + " has " + std::to_string(text.size()) +
@@ -81,6 +87,7 @@ struct InputCheck {
   Status operator()(const core::TokenInput& tokens) const {
     if (tokens.ids.empty())
       return invalid_argument("tokens.ids", "The prompt has no tokens: give at least one.");
+    if (Status ok = validate_id_count(tokens.ids.size(), "tokens.ids"); !ok) return ok;
     return validate_ids(tokens.ids, "tokens.ids");
   }
 };
@@ -117,6 +124,11 @@ Status validate_sampling(const core::Sampling& sampling) {
   }
 #include "supervisor/core/sampling_fields.def"
 #undef BERTH_SAMPLING_FIELD
+  if (sampling.logit_bias.size() > kMaxBiases) {
+    return invalid_argument("sampling.logit_bias",
+                            "There are " + std::to_string(sampling.logit_bias.size()) +
+                                " entries in sampling.logit_bias; at most 4096 are allowed.");
+  }
   for (const core::LogitBias& bias : sampling.logit_bias) {
     if (!std::isfinite(bias.bias)) {
       return invalid_argument("sampling.logit_bias", "The bias of token " +
@@ -183,6 +195,11 @@ Status validate(const core::EmbedRequest& request) {
     return invalid_argument("inputs", "There are " + std::to_string(request.inputs.size()) +
                                           " inputs, but at most 2048 are allowed at once.");
   }
+  std::size_t ids = 0;
+  for (const core::EmbedInput& input : request.inputs) {
+    if (const auto* tokens = std::get_if<core::TokenInput>(&input)) ids += tokens->ids.size();
+  }
+  if (Status ok = validate_id_count(ids, "inputs"); !ok) return ok;
   for (std::size_t i = 0; i < request.inputs.size(); ++i) {
     const std::string field = "inputs[" + std::to_string(i) + "]";
     if (Status ok = std::visit(EmbedInputCheck{field}, request.inputs[i]); !ok) return ok;

@@ -19,6 +19,10 @@ inline constexpr std::size_t kMaxStopBytes = 1024;
 inline constexpr std::size_t kMaxEmbedInputs = 2048;
 inline constexpr std::size_t kMaxTextBytes = 4ULL << 20U;
 inline constexpr std::size_t kMaxDetokenizeIds = 1ULL << 20U;
+// Of a prompt, and of all inputs of one request for vectors together.
+inline constexpr std::size_t kMaxPromptIds = 1ULL << 20U;
+// That of the worker.
+inline constexpr std::size_t kMaxBiases = 4096;
 
 // Checks everything about a request that can be known without the model, whatever protocol it came
 // by. Errors: kInvalidArgument with `param`.

@@ -87,6 +87,25 @@ TEST(Validate, EmptyInputs) {
   EXPECT_EQ(param_of(validate(request)), "tokens.ids");
 }
 
+TEST(Validate, IdsAreBounded) {
+  core::GenerateRequest request = good();
+  request.input = core::TokenInput{std::vector<std::int32_t>(kMaxPromptIds, 1)};
+  EXPECT_TRUE(validate(request));
+  request.input = core::TokenInput{std::vector<std::int32_t>(kMaxPromptIds + 1, 1)};
+  EXPECT_EQ(param_of(validate(request)), "tokens.ids");
+  request = good();
+  request.sampling.logit_bias.assign(kMaxBiases + 1, {1, 0});
+  EXPECT_EQ(param_of(validate(request)), "sampling.logit_bias");
+
+  core::EmbedRequest vectors;
+  vectors.model = "demo";
+  const core::TokenInput half{std::vector<std::int32_t>(kMaxPromptIds / 2, 1)};
+  vectors.inputs = {half, core::PromptInput{"a"}, half};
+  EXPECT_TRUE(validate(vectors));
+  vectors.inputs.emplace_back(core::TokenInput{{1}});
+  EXPECT_EQ(param_of(validate(vectors)), "inputs");
+}
+
 TEST(Validate, RequestIds) {
   EXPECT_TRUE(validate_request_id("a"));
   EXPECT_TRUE(validate_request_id("req_01:A.b-c"));
