@@ -4,6 +4,7 @@
 
 #include "supervisor/catalog/catalog.h"
 #include "supervisor/catalog/model.h"
+#include "supervisor/rpc/command_events.h"
 
 namespace berth::gateway {
 namespace {
@@ -97,16 +98,21 @@ void Forwarding::on_head(rpc::ForwardHead head) {
   if (head.content_type.empty()) head.content_type = "application/octet-stream";
   const AnswerKind kind = answer_kind(head.content_type);
   names_.emplace(kind, model());
-  const bool events = kind == AnswerKind::kEvents;
-  may_break_off_ = events && succeeded(head.status);
+  if (!succeeded(head.status)) refused_ = rpc::command_error(head.status, {}, {});
+  may_break_off_ = kind == AnswerKind::kEvents && !refused_;
   responder_->on_head({static_cast<int>(head.status), std::move(head.content_type),
-                       std::move(head.retry_after), events});
+                       std::move(head.retry_after), may_break_off_});
 }
 
 bool Forwarding::on_piece(std::string piece) {
   if (cancelled() || refusal_) return true;
+  if (!refused_) line().first_token();
   std::string renamed = names_->rename(piece);
   return renamed.empty() || responder_->on_piece(std::move(renamed));
+}
+
+bool Forwarding::complete() const {
+  return may_break_off_ && names_->event_stream_complete();
 }
 
 void Forwarding::on_end(Status status) {
@@ -117,6 +123,7 @@ void Forwarding::on_end(Status status) {
       status = fail(Reason::kWorkerDied, "The program ended its stream without an end.");
     } else {
       responder_->on_finished();
+      if (refused_) return end_refused(*std::move(refused_));
     }
   }
   end(std::move(status));
@@ -124,7 +131,7 @@ void Forwarding::on_end(Status status) {
 
 WorkerRequest::Served Forwarding::served() const {
   const core::Usage usage = names_ ? names_->usage() : core::Usage();
-  return {{}, usage.prompt_tokens, usage.completion_tokens};
+  return {{}, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens};
 }
 
 void Forwarding::on_failed(const Error& error) {

@@ -31,10 +31,10 @@ struct ForwardedRequest {
 // The head of a program's answer, for the client. What else an answer of ours has (X-Request-Id,
 // Cache-Control) is not in it.
 struct ForwardedHead {
-  int status = 0;            // 200 to 299 or 400 to 599
-  std::string content_type;  // as the program said it; never empty
-  std::string retry_after;   // of that header; empty: none
-  bool event_stream = false;
+  int status = 0;             // 200 to 299 or 400 to 599
+  std::string content_type;   // as the program said it; never empty
+  std::string retry_after;    // of that header; empty: none
+  bool event_stream = false;  // of events; what has the status of an error is a whole answer
 };
 
 // The client's side of a request that is passed on. Calls come from the core strand and never
@@ -72,7 +72,8 @@ void ask_whether_forwarded(const residency::Services& services, std::string mode
 // The way of one request through the supervisor to a program, and of its answer back: the program's
 // HTTP in the place of a worker's protocol. Only `model` is changed, both ways, in place: every
 // other byte is passed on as it came, and nothing is kept. cancel() closes the connection to the
-// program at once (T31).
+// program at once (T31). A program's own refusal is passed on, and recorded as a failure with the
+// reason that is nearest to its status.
 class Forwarding : public WorkerRequest, public rpc::ForwardSink {
  public:
   // Starts. `deadline`: when it must have ended. Any thread; the responder is called later, never
@@ -86,6 +87,7 @@ class Forwarding : public WorkerRequest, public rpc::ForwardSink {
   // For rpc.
   void on_head(rpc::ForwardHead head) override;
   bool on_piece(std::string piece) override;
+  [[nodiscard]] bool complete() const override;
   void on_end(Status status) override;
 
  private:
@@ -104,6 +106,7 @@ class Forwarding : public WorkerRequest, public rpc::ForwardSink {
   const std::shared_ptr<ForwardResponder> responder_;
   // From the head of the answer on. Core strand.
   std::optional<Error> refusal_;  // by us: it cannot be passed on
+  std::optional<Error> refused_;  // by the program: it goes to the client as it is
   bool may_break_off_ = false;    // an event stream, which says itself that it is complete
   std::optional<AnswerNames> names_;
 };

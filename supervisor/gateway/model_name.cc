@@ -33,6 +33,16 @@ bool means(const std::string& key, std::string_view name) {
   return std::string_view(text.data(), text.size()) == name;
 }
 
+// 0: not said, or no such number.
+std::uint32_t count_in(const boost::json::value& value, const char* key) {
+  const boost::json::object* object = value.if_object();
+  const boost::json::value* number = object == nullptr ? nullptr : object->if_contains(key);
+  if (number == nullptr) return 0;
+  boost::system::error_code failed;
+  const auto read = number->to_number<std::uint32_t>(failed);
+  return failed ? 0 : read;
+}
+
 }  // namespace
 
 std::size_t ModelScanner::skippable(std::string_view text) const {
@@ -189,9 +199,14 @@ std::string AnswerNames::rename(std::string_view piece) {
     const char byte = piece.front();
     piece.remove_prefix(1);
     out += byte;
-    if (byte == '\r' || byte == '\n') {
+    const bool ends_line = byte == '\r' || byte == '\n';
+    if (ends_line && !(byte == '\n' && after_return_)) {
+      complete_ = complete_ || (done_ && line_empty_);
       end_line();
-    } else if (place_ == Place::kField) {
+    }
+    after_return_ = byte == '\r';
+    if (!ends_line) line_empty_ = false;
+    if (!ends_line && place_ == Place::kField) {
       place_ = byte == kData[matched_] ? Place::kField : Place::kRest;
       if (++matched_ == kData.size() && place_ == Place::kField) place_ = Place::kData;
     }
@@ -231,14 +246,11 @@ core::Usage AnswerNames::usage() const {
   const std::string& text = scanner_.usage().empty() ? usage_ : scanner_.usage();
   const boost::json::value said = boost::json::parse(text, failed);
   if (failed || !said.is_object()) return usage;
-  const auto count = [&said](const char* key) {
-    const boost::json::value* number = said.get_object().if_contains(key);
-    boost::system::error_code none;
-    const auto read = number == nullptr ? 0 : number->to_number<std::uint32_t>(none);
-    return none ? 0 : read;
-  };
-  usage.prompt_tokens = count("prompt_tokens");
-  usage.completion_tokens = count("completion_tokens");
+  usage.prompt_tokens = count_in(said, "prompt_tokens");
+  usage.completion_tokens = count_in(said, "completion_tokens");
+  if (const auto* details = said.get_object().if_contains("prompt_tokens_details")) {
+    usage.cached_tokens = count_in(*details, "cached_tokens");
+  }
   return usage;
 }
 
@@ -250,6 +262,7 @@ void AnswerNames::end_line() {
   }
   scanner_ = ModelScanner();
   data_.clear();
+  line_empty_ = true;
   matched_ = 0;
   place_ = Place::kField;
 }

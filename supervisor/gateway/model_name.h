@@ -75,6 +75,9 @@ class AnswerNames {
   std::string rename(std::string_view piece);
   // Whether an event stream may end here: its last event said "[DONE]", or an error.
   [[nodiscard]] bool event_stream_ended() const;
+  // Whether an event stream is over, whatever its connection does: "[DONE]", and the empty line
+  // that ends the event, have passed.
+  [[nodiscard]] bool event_stream_complete() const { return complete_; }
   // The tokens that the answer says it took; what it does not say is 0.
   [[nodiscard]] core::Usage usage() const;
 
@@ -92,7 +95,10 @@ class AnswerNames {
   std::string data_;         // the first bytes of such a line, without blanks
   bool done_ = false;
   bool error_ = false;
-  std::string usage_;  // of the events that are over
+  bool complete_ = false;
+  bool line_empty_ = true;
+  bool after_return_ = false;  // a line feed now belongs to the line end that was
+  std::string usage_;          // of the events that are over
 };
 
 }  // namespace berth::gateway

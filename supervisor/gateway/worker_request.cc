@@ -103,6 +103,15 @@ void WorkerRequest::end(Status status) {
   });
 }
 
+void WorkerRequest::end_refused(Error why) {
+  services_.clock.post([self = shared_from_this(), why = std::move(why)] {
+    if (self->over_) return;
+    if (self->cancelled_) return self->cancel_now();
+    self->note_failed(why);
+    self->close();
+  });
+}
+
 void WorkerRequest::end_badly(const Error& error) {
   if (ended_for_) return fail_finally(*ended_for_);
   if (error.reason != Reason::kWorkerDied) return fail_finally(error);
@@ -211,20 +220,21 @@ void WorkerRequest::note_cancelled() {
                                .protocol = asked_.caller.door});
 }
 
+void WorkerRequest::note_failed(const Error& error) {
+  if (by_hand_) return note_cancelled();
+  line_->end(residency::RequestStage::kFailed, error.reason);
+  services_.events.emit_typed(events::RequestFailed{.request = asked_.id,
+                                                    .model = asked_.model,
+                                                    .instance = instance_id_,
+                                                    .reason = name_of(error.reason),
+                                                    .message = core::message_for_log(error),
+                                                    .tenant = asked_.caller.tenant,
+                                                    .protocol = asked_.caller.door});
+}
+
 void WorkerRequest::fail_finally(const Error& error) {
   const std::shared_ptr<WorkerRequest> keep = shared_from_this();
-  if (by_hand_) {
-    note_cancelled();
-  } else {
-    line_->end(residency::RequestStage::kFailed, error.reason);
-    services_.events.emit_typed(events::RequestFailed{.request = asked_.id,
-                                                      .model = asked_.model,
-                                                      .instance = instance_id_,
-                                                      .reason = name_of(error.reason),
-                                                      .message = core::message_for_log(error),
-                                                      .tenant = asked_.caller.tenant,
-                                                      .protocol = asked_.caller.door});
-  }
+  note_failed(error);
   close();
   on_failed(error);
 }

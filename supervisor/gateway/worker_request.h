@@ -87,6 +87,9 @@ class WorkerRequest : public residency::ClaimObserver,
   // The call ended, well: after the client has got its answer, which nothing else has to be waited
   // for, unless cancelled(); or badly: then on_failed() follows. Any thread; once.
   void end(Status status);
+  // The same after an answer that was a refusal, which the client has got: only the record says why
+  // it failed. Any thread; in the place of end().
+  void end_refused(Error why);
   [[nodiscard]] bool cancelled() const { return cancelled_; }
   [[nodiscard]] const residency::Services& services() const { return services_; }
   [[nodiscard]] const core::Caller& caller() const { return asked_.caller; }
@@ -113,6 +116,7 @@ class WorkerRequest : public residency::ClaimObserver,
   // Its life, as it is recorded: everything that keeps books of requests is told here. Core strand.
   void note_admitted(Duration waited);
   void note_finished();
+  void note_failed(const Error& error);
   void note_cancelled();
   // The client is told, too: it failed after, or was refused before, its worker was there.
   void fail_finally(const Error& error);

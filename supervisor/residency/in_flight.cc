@@ -56,6 +56,7 @@ class InFlight::Forwarded : public rpc::ForwardSink {
 
   void on_head(rpc::ForwardHead head) override { sink_->on_head(std::move(head)); }
   bool on_piece(std::string piece) override { return sink_->on_piece(std::move(piece)); }
+  [[nodiscard]] bool complete() const override { return sink_->complete(); }
   void on_end(Status status) override {
     if (!status && list_->revoked()) status = fail(stopped());
     sink_->on_end(std::move(status));

@@ -68,6 +68,11 @@ void RequestEntry::admitted(const std::string& instance_id) {
 
 void RequestEntry::tokens(std::uint32_t count) {
   if (count == 0 || tokens_.fetch_add(count, std::memory_order_relaxed) != 0) return;
+  first_token();
+}
+
+void RequestEntry::first_token() {
+  if (first_token_ns_.load(std::memory_order_relaxed) != 0) return;
   const std::int64_t since = (book_.clock_.now() - arrived_).count();
   first_token_ns_.store(std::max<std::int64_t>(since, 1), std::memory_order_relaxed);
 }

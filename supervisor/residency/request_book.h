@@ -99,6 +99,8 @@ class RequestEntry {
     prefill_done_.store(done, std::memory_order_relaxed);
     prefill_total_.store(total, std::memory_order_relaxed);
   }
+  // The answer began, however many tokens that is. One thread at a time.
+  void first_token();
   // Tokens came. One thread at a time.
   void tokens(std::uint32_t count);
 

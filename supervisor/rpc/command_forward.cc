@@ -48,6 +48,7 @@ class ForwardReader : public CommandReader {
     return {};
   }
   Result<bool> on_piece(std::string piece) override { return sink_->on_piece(std::move(piece)); }
+  [[nodiscard]] bool complete() const override { return sink_->complete(); }
   void on_end(Status status) override { sink_->on_end(std::move(status)); }
 
  private:

@@ -36,6 +36,8 @@ class ForwardSink {
   // A piece of the body, in whatever sizes it comes; never empty. Returns whether there is room for
   // one more; false pauses the answer until WorkerCall::resume().
   virtual bool on_piece(std::string piece) = 0;
+  // Whether the answer is complete before its connection ends.
+  [[nodiscard]] virtual bool complete() const { return false; }
   // Last call. Success: the answer is complete. Errors: kWorkerDied (the connection broke, before
   // or within the answer), kDeadline, kInternal (what came is no answer in HTTP).
   virtual void on_end(Status status) = 0;

@@ -452,15 +452,20 @@ class PieceSink : public rpc::GenerateSink {
       : sink_(std::move(sink)), head_(std::move(head)) {}
 
   bool on_event(core::GenerateEvent event) override {
+    if (!sink_) return true;
     if (head_) sink_->on_head(*std::exchange(head_, std::nullopt));
     const auto* token = std::get_if<core::TokenEvent>(&event);
-    return token == nullptr || sink_->on_piece(token->text);
+    const bool room = token == nullptr || sink_->on_piece(token->text);
+    if (room && sink_->complete()) on_end({});
+    return room;
   }
-  void on_end(Status status) override { sink_->on_end(std::move(status)); }
+  void on_end(Status status) override {
+    if (const auto sink = std::move(sink_)) sink->on_end(std::move(status));
+  }
 
  private:
-  const std::shared_ptr<rpc::ForwardSink> sink_;
-  std::optional<rpc::ForwardHead> head_;  // until it is told
+  std::shared_ptr<rpc::ForwardSink> sink_;  // until it has its end
+  std::optional<rpc::ForwardHead> head_;    // until it is told
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include "supervisor/gateway/http/error_response.h"
@@ -12,6 +14,7 @@ namespace berth::gateway::openai {
 namespace {
 
 constexpr int kLeastError = 400;
+constexpr std::size_t kLongestError = 64UL << 10U;
 
 Error too_long() {
   return {Reason::kInternal,
@@ -21,7 +24,14 @@ Error too_long() {
 }  // namespace
 
 std::string error_event_of(const std::string& body) {
-  const Result<boost::json::object> parsed = parse_body(body);
+  if (body.size() > kLongestError) return {};
+  constexpr std::string_view kData = "data:";
+  std::string_view text = body;
+  if (text.starts_with(kData)) {
+    text.remove_prefix(kData.size());
+    text = text.substr(0, text.find_first_of("\r\n"));
+  }
+  const Result<boost::json::object> parsed = parse_body(text);
   if (!parsed || !parsed->contains("error")) return {};
   return "data: " + boost::json::serialize(*parsed) + "\n\n";
 }
@@ -33,10 +43,12 @@ ForwardedAnswer::ForwardedAnswer(Clock& clock, Exchange exchange, bool streams)
   stream_->watch();
 }
 
-void ForwardedAnswer::run(std::function<void()> resume, std::function<void()> cancel) {
+void ForwardedAnswer::run(std::function<void()> resume, std::function<void()> cancel,
+                          std::function<void(Error)> abort) {
   const std::lock_guard lock(mutex_);
   resume_ = std::move(resume);
   cancel_ = std::move(cancel);
+  abort_ = std::move(abort);
 }
 
 void ForwardedAnswer::on_waiting(const residency::ClaimProgress& progress) {
@@ -57,8 +69,9 @@ bool ForwardedAnswer::on_piece(std::string piece) {
   if (head_ && head_->event_stream) return stream_->write(std::move(piece));
   kept_ += piece;
   if (kept_.size() <= kMaxWholeAnswer) return true;
+  kept_ = {};
   fail(too_long());
-  cancel();
+  abort(too_long());
   return true;
 }
 
@@ -137,12 +150,24 @@ void ForwardedAnswer::cancel() {
   let_go();
 }
 
+void ForwardedAnswer::abort(Error why) {
+  std::function<void(Error)> abort;
+  {
+    const std::lock_guard lock(mutex_);
+    abort = std::move(abort_);
+    abort_ = nullptr;
+  }
+  if (abort) abort(std::move(why));
+}
+
 void ForwardedAnswer::let_go() {
   std::function<void()> resume;
   std::function<void()> cancel;
+  std::function<void(Error)> abort;
   const std::lock_guard lock(mutex_);
   resume.swap(resume_);
   cancel.swap(cancel_);
+  abort.swap(abort_);
 }
 
 std::shared_ptr<Handler> start_forwarded_answer(const residency::Services& services,
@@ -153,7 +178,8 @@ std::shared_ptr<Handler> start_forwarded_answer(const residency::Services& servi
   auto answer = std::make_shared<ForwardedAnswer>(services.clock, std::move(exchange), streams);
   const std::shared_ptr<Forwarding> forwarding = Forwarding::start(
       services, caller, std::move(request), services.clock.now() + kLongestRequest, answer);
-  answer->run([forwarding] { forwarding->resume(); }, [forwarding] { forwarding->cancel(); });
+  answer->run([forwarding] { forwarding->resume(); }, [forwarding] { forwarding->cancel(); },
+              [forwarding](Error why) { forwarding->abort(std::move(why)); });
   return answer;
 }
 

@@ -22,7 +22,8 @@ class ForwardedAnswer : public Handler, public ForwardResponder {
   ForwardedAnswer(Clock& clock, Exchange exchange, bool streams);
 
   // How to steer the forwarding. Core strand, before its first call.
-  void run(std::function<void()> resume, std::function<void()> cancel);
+  void run(std::function<void()> resume, std::function<void()> cancel,
+           std::function<void(Error)> abort);
 
   void on_accepted(const std::string& /*model*/) override {}
   void on_waiting(const residency::ClaimProgress& progress) override;
@@ -38,6 +39,7 @@ class ForwardedAnswer : public Handler, public ForwardResponder {
   void fail(const Error& error);
   void send_kept();
   void cancel();
+  void abort(Error why);
   void let_go();
 
   Clock& clock_;
@@ -54,6 +56,7 @@ class ForwardedAnswer : public Handler, public ForwardResponder {
   // They hold the forwarding, which refers to this, until it is over.
   std::function<void()> resume_;
   std::function<void()> cancel_;
+  std::function<void(Error)> abort_;
 };
 
 // Passes a request on to the program that is its model. Core strand. Returns who has to hear of the
@@ -63,7 +66,8 @@ std::shared_ptr<Handler> start_forwarded_answer(const residency::Services& servi
                                                 bool streams);
 
 // The event that tells of an answer that is no stream, where the client's stream has begun: the
-// program's own error, if its body is one, on one line.
+// program's own error, if its body is one (also as the one event of a stream), on one line. Empty
+// where it is none, or longer than 64 KiB: it is read on the core strand.
 std::string error_event_of(const std::string& body);
 
 }  // namespace berth::gateway::openai

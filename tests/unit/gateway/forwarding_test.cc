@@ -123,6 +123,17 @@ TEST_F(ForwardingTest, L27_AStreamEndsWithDoneOrFails) {
   EXPECT_EQ(client->body, "data: {\"model\":\"program\"}\n\ndata: [DONE]\n\n");
 }
 
+TEST_F(ForwardingTest, L27_AStreamIsOverWithDoneWhateverItsConnectionDoes) {
+  std::vector<std::string> pieces(100'000, ": the program does not hang up\n\n");
+  pieces.front() = "data: [DONE]\n\n";
+  answers({200, "text/event-stream", ""}, std::move(pieces));
+  const auto client = std::make_shared<Client>();
+  ask(client);
+  ASSERT_TRUE(run(*client));
+  EXPECT_TRUE(client->finished);
+  EXPECT_EQ(client->body, "data: [DONE]\n\n");
+}
+
 TEST_F(ForwardingTest, L27_AStreamWithoutAnEndIsNoCompleteOne) {
   answers({200, "text/event-stream", ""}, {"data: {\"model\":\"x\"}\n\n"});
   const auto client = std::make_shared<Client>();
@@ -142,6 +153,56 @@ TEST_F(ForwardingTest, L27_RefusalsOfTheProgramArePassedOnAsTheyAre) {
   EXPECT_EQ(client->head->status, 429);
   EXPECT_EQ(client->head->retry_after, "7");
   EXPECT_EQ(client->body, R"({"error":{"message":"full"}})");
+}
+
+TEST_F(ForwardingTest, L27_RefusalsOfTheProgramAreNoSuccessesInTheRecords) {
+  struct Case {
+    unsigned int status;
+    const char* reason;
+  };
+  for (const Case& each :
+       {Case{400, "invalid_argument"}, Case{429, "queue_full"}, Case{503, "internal"}}) {
+    answers({each.status, "application/json", ""}, {R"({"error":{"message":"secret"}})"});
+    const auto client = std::make_shared<Client>();
+    ask(client);
+    ASSERT_TRUE(run(*client));
+    EXPECT_TRUE(client->finished);
+    world_.clock.settle();
+    const residency::RequestRecord record = requests_.ended().front();
+    EXPECT_EQ(record.stage, residency::RequestStage::kFailed);
+    EXPECT_EQ(record.reason, each.reason);
+    EXPECT_FALSE(record.first_token);
+    bool gone = false;
+    residency_.unload("program", true, [&](const auto&) { gone = true; });
+    ASSERT_TRUE(world_.clock.run_until([&] { return gone; }, 1min));
+  }
+  EXPECT_EQ(world_.events.count("request.failed"), 3U);
+  EXPECT_EQ(world_.events.count("request.finished"), 0U);
+}
+
+TEST_F(ForwardingTest, L27_AnErrorWithTheTypeOfAStreamIsAWholeAnswer) {
+  answers({400, "text/event-stream", ""}, {"data: {\"error\":1}\n\n"});
+  const auto client = std::make_shared<Client>();
+  ask(client);
+  ASSERT_TRUE(run(*client));
+  EXPECT_TRUE(client->finished);
+  EXPECT_EQ(client->head->status, 400);
+  EXPECT_FALSE(client->head->event_stream);
+}
+
+TEST_F(ForwardingTest, TheFirstTokenAndTheUsageOfAProgramAreRecorded) {
+  answers({200, "application/json", ""}, {R"({"usage":{"prompt_tokens":9,"completion_tokens":2,)"
+                                          R"("prompt_tokens_details":{"cached_tokens":4}}})"});
+  const auto client = std::make_shared<Client>();
+  ask(client);
+  ASSERT_TRUE(run(*client));
+  world_.clock.settle();
+  const residency::RequestRecord record = requests_.ended().front();
+  EXPECT_TRUE(record.to_first_token);
+  EXPECT_EQ(record.tokens, 0U) << "nobody counted them";
+  ASSERT_TRUE(record.usage);
+  EXPECT_EQ(record.usage->prompt, 9U);
+  EXPECT_EQ(record.usage->cached, 4U);
 }
 
 TEST_F(ForwardingTest, L27_WhatConcernsBerthAloneIsNotPassedOn) {

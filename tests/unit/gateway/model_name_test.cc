@@ -102,24 +102,43 @@ TEST(ModelName, L27_AnEventStreamEndsWithDoneOrAnError) {
   EXPECT_FALSE(may_end("data: {\"error\":1}\n\ndata: {}\n\n")) << "it went on";
 }
 
+TEST(ModelName, L27_AnEventStreamIsCompleteBehindTheEmptyLineAfterDone) {
+  for (const std::string end : {"\n", "\r\n", "\r"}) {
+    const std::string stream = "data: {\"a\":1}" + end + end + "data: [DONE]" + end + end;
+    AnswerNames names(AnswerKind::kEvents, "ours");
+    // The line feed of the last line's end may come late.
+    const std::size_t last = stream.size() - end.size();
+    for (std::size_t at = 0; at < stream.size(); ++at) {
+      EXPECT_FALSE(at <= last && names.event_stream_complete()) << at;
+      names.rename(stream.substr(at, 1));
+    }
+    EXPECT_TRUE(names.event_stream_complete());
+  }
+  AnswerNames names(AnswerKind::kEvents, "ours");
+  names.rename("data: {\"error\":1}\n\ndata: \"[DONE]\"\n\n\n");
+  EXPECT_FALSE(names.event_stream_complete());
+}
+
 TEST(ModelName, L27_TheUsageOfAnAnswerIsRead) {
   const auto tokens = [](AnswerKind kind, const std::string& answer) {
     AnswerNames names(kind, "ours");
     for (const char byte : answer) names.rename(std::string(1, byte));
-    return std::vector{names.usage().prompt_tokens, names.usage().completion_tokens};
+    return std::vector{names.usage().prompt_tokens, names.usage().completion_tokens,
+                       names.usage().cached_tokens};
   };
   EXPECT_THAT(tokens(AnswerKind::kJson, R"({"x":{"usage":{"prompt_tokens":9}},"usage":{"note":"}",)"
                                         R"("d":{"c":1},"prompt_tokens":7,"completion_tokens":2}})"),
-              ElementsAre(7, 2));
+              ElementsAre(7, 2, 0));
   EXPECT_THAT(tokens(AnswerKind::kEvents,
-                     "data: {\"usage\":{\"prompt_tokens\":7}}\n\ndata: {\"usage\":null}\n\n"
+                     "data: {\"usage\":{\"prompt_tokens\":7,\"prompt_tokens_details\":"
+                     "{\"cached_tokens\":5}}}\n\ndata: {\"usage\":null}\n\n"
                      "data: [DONE]\n\n"),
-              ElementsAre(7, 0));
+              ElementsAre(7, 0, 5));
   for (const std::string& none :
        {std::string(), std::string("{}"), std::string(R"({"usage":[{"prompt_tokens":7}]})"),
         R"({"usage":{"x":")" + std::string(2000, 'x') + R"(","prompt_tokens":7}})",
-        std::string(R"({"usage":{"prompt_tokens":-1}})")}) {
-    EXPECT_THAT(tokens(AnswerKind::kJson, none), ElementsAre(0, 0)) << none;
+        std::string(R"({"usage":{"prompt_tokens":-1,"prompt_tokens_details":[1]}})")}) {
+    EXPECT_THAT(tokens(AnswerKind::kJson, none), ElementsAre(0, 0, 0)) << none;
   }
 }
 

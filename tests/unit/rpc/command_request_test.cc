@@ -133,6 +133,7 @@ struct Passed : ForwardSink {
     body += piece;
     return room;
   }
+  [[nodiscard]] bool complete() const override { return body.ends_with("[DONE]"); }
   void on_end(Status status) override {
     EXPECT_FALSE(end);
     end = std::move(status);
@@ -451,6 +452,16 @@ TEST_F(CommandRequestTest, M19_TheDeadlineEndsItAlsoWithoutRoom) {
   EXPECT_EQ(wire_.sink, nullptr);
   ASSERT_TRUE(events_->end);
   EXPECT_EQ(events_->end->error().reason, Reason::kDeadline);
+}
+
+TEST_F(CommandRequestTest, L27_WhatIsPassedOnEndsWhenItIsComplete) {
+  forward();
+  wire_.head(200, kStream);
+  wire_.piece("data: 1");
+  EXPECT_FALSE(passed_->end);
+  wire_.piece("data: [DONE]");
+  EXPECT_EQ(wire_.sink, nullptr) << "its connection may stay open for long";
+  EXPECT_TRUE(passed_->end && *passed_->end);
 }
 
 TEST_F(CommandRequestTest, L27_ARequestIsPassedOnWithTheProgramsNameOfItsModel) {

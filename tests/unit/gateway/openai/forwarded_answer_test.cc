@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/simulation/sim_clock.h"
 #include "tests/unit/gateway/openai/fake_reply.h"
@@ -18,7 +19,8 @@ class ForwardedAnswerTest : public testing::Test {
   std::shared_ptr<ForwardedAnswer> answer(bool streams) {
     auto made = std::make_shared<ForwardedAnswer>(
         clock_, Exchange{"r-1", core::Caller{.entitled = true}, reply_}, streams);
-    made->run([this] { ++resumes_; }, [this, held = held_] { ++cancels_; });
+    made->run([this] { ++resumes_; }, [this, held = held_] { ++cancels_; },
+              [this, held = held_](const Error& why) { aborts_.push_back(why.reason); });
     return made;
   }
   static ForwardedHead stream_head() { return {200, "text/event-stream", "", true}; }
@@ -28,6 +30,7 @@ class ForwardedAnswerTest : public testing::Test {
   std::shared_ptr<FakeReply> reply_ = std::make_shared<FakeReply>();
   int resumes_ = 0;
   int cancels_ = 0;
+  std::vector<Reason> aborts_;
   std::shared_ptr<int> held_ = std::make_shared<int>();  // by what is run
 };
 
@@ -67,6 +70,26 @@ TEST_F(ForwardedAnswerTest, AProgramsRefusalAfterASecondIsAnErrorEvent) {
   EXPECT_TRUE(reply_->body.ends_with("data: {\"error\":{\"message\":\"No.\"}}\n\n"))
       << reply_->body;
   EXPECT_TRUE(reply_->ended);
+}
+
+TEST_F(ForwardedAnswerTest, AnErrorInTheShapeOfAStreamIsAnErrorEventToo) {
+  const auto made = answer(true);
+  clock_.advance(2s);
+  made->on_head({400, "text/event-stream", "", false});
+  made->on_piece("data: {\"error\":{\"message\":\"No.\"}}\n\ndata: [DONE]\n\n");
+  made->on_finished();
+  EXPECT_TRUE(reply_->body.ends_with("data: {\"error\":{\"message\":\"No.\"}}\n\n"))
+      << reply_->body;
+}
+
+TEST_F(ForwardedAnswerTest, AnErrorThatIsTooLongToBeReadIsOneOfOurs) {
+  const auto made = answer(true);
+  clock_.advance(2s);
+  made->on_head(json_head(400));
+  made->on_piece("{\"error\":\"" + std::string(std::size_t{65} << 10U, 'x') + "\"}");
+  made->on_finished();
+  EXPECT_TRUE(reply_->has("\"code\":\"internal\""));
+  EXPECT_FALSE(reply_->has("xxxx"));
 }
 
 TEST_F(ForwardedAnswerTest, WhatIsNoStreamIsAnErrorWhereOneHasBegun) {
@@ -120,7 +143,11 @@ TEST_F(ForwardedAnswerTest, AnAnswerIsBounded) {
   for (int i = 0; i < 70; ++i) made->on_piece(std::string(std::size_t{1} << 20U, ' '));
   ASSERT_TRUE(reply_->sent);
   EXPECT_EQ(reply_->sent->status, 500);
-  EXPECT_EQ(cancels_, 1);
+  // Not as if the client had hung up.
+  EXPECT_EQ(cancels_, 0);
+  EXPECT_EQ(aborts_, std::vector<Reason>{Reason::kInternal});
+  made->on_failed(Error(Reason::kInternal, "too long"));
+  EXPECT_EQ(held_.use_count(), 1);
 }
 
 TEST_F(ForwardedAnswerTest, T31_AClientThatLeavesCancels) {
