@@ -477,8 +477,11 @@ class Daemon {
   }
 
   residency::Services services() {
-    return {clock_,     ids_,   *events_, *residency_, [this] { return catalog_->snapshot(); },
-            *requests_, limits_};
+    residency::Services made{
+        clock_,     ids_,   *events_, *residency_, [this] { return catalog_->snapshot(); },
+        *requests_, limits_};
+    made.run_blocking = run_blocking_;
+    return made;
   }
 
   // --- Life.

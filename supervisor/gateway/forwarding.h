@@ -97,6 +97,7 @@ class Forwarding : public WorkerRequest, public rpc::ForwardSink {
   [[nodiscard]] Status fits(const catalog::Model& model) const override;
   void on_accepted(const std::string& model) override;
   void on_waiting(const residency::ClaimProgress& progress) override;
+  [[nodiscard]] bool converts() const override { return false; }
   std::unique_ptr<rpc::WorkerCall> send(rpc::WorkerClient& worker, SteadyTime deadline) override;
   [[nodiscard]] Served served() const override;
   void on_failed(const Error& error) override;

@@ -40,9 +40,8 @@ void Generation::on_waiting(const residency::ClaimProgress& progress) {
 }
 
 std::unique_ptr<rpc::WorkerCall> Generation::send(rpc::WorkerClient& worker, SteadyTime deadline) {
-  auto call = worker.generate(request_, deadline, shared());
-  request_ = {};
-  return call;
+  const core::GenerateRequest request = std::move(request_);
+  return worker.generate(request, deadline, shared());
 }
 
 bool Generation::on_event(core::GenerateEvent event) {

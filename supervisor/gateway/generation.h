@@ -69,7 +69,7 @@ class Generation : public WorkerRequest, public rpc::GenerateSink {
   void on_failed(const Error& error) override;
   [[nodiscard]] std::shared_ptr<Generation> shared();
 
-  core::GenerateRequest request_;
+  core::GenerateRequest request_;  // until it is sent
   const std::shared_ptr<Responder> responder_;
   std::optional<core::DoneEvent> done_;  // the stream's thread, then the core strand
 };

@@ -75,10 +75,9 @@ class UnaryRequest : public WorkerRequest {
   }
   std::unique_ptr<rpc::WorkerCall> send(rpc::WorkerClient& worker, SteadyTime deadline) override {
     auto self = std::static_pointer_cast<UnaryRequest>(shared_from_this());
-    auto call = Kind::send(worker, request_, deadline,
-                           [self](Result<Answer> answer) { self->on_answer(std::move(answer)); });
-    request_ = {};
-    return call;
+    const Request request = std::move(request_);
+    return Kind::send(worker, request, deadline,
+                      [self](Result<Answer> answer) { self->on_answer(std::move(answer)); });
   }
   void on_answer(Result<Answer> answer) {
     if (!answer) return end(fail(answer.error()));
@@ -89,7 +88,7 @@ class UnaryRequest : public WorkerRequest {
   [[nodiscard]] Served served() const override { return {"stop", prompt_tokens_, 0}; }
   void on_failed(const Error& error) override { responder_->on_failed(error); }
 
-  Request request_;
+  Request request_;  // until it is sent
   const std::shared_ptr<Responder> responder_;
   std::uint32_t prompt_tokens_ = 0;  // the call's thread, then the core strand
 };

@@ -69,14 +69,50 @@ void WorkerRequest::on_lease(residency::Lease lease) {
   lease_ = std::move(lease);
   instance_id_ = lease_.instance_id();
   note_admitted(waited);
-  std::shared_ptr<rpc::WorkerCall> call = send(lease_.worker(), asked_.deadline);
-  held_ = {};
   // A client that stops reading leaves the worker's stream without a read, on which nothing ends
   // by itself.
   deadline_timer_ = services_.clock.sleep_until(asked_.deadline, [this] {
     abort_now(
         Error(Reason::kDeadline, "The request's deadline passed before its answer was complete."));
   });
+  rpc::WorkerClient& worker = lease_.worker();
+  if (!services_.run_blocking || !converts() || asked_.bytes < kLargeRequest) {
+    keep_call(send(worker, asked_.deadline));
+    held_ = {};
+    return;
+  }
+  sending_ = true;
+  services_.run_blocking([weak = weak_from_this(), &worker] {
+    if (const std::shared_ptr<WorkerRequest> self = weak.lock()) self->send_large(worker);
+  });
+}
+
+void WorkerRequest::send_large(rpc::WorkerClient& worker) {
+  {
+    const std::lock_guard lock(call_mutex_);
+    if (withdrawn_) return;
+    send_begun_ = true;
+  }
+  keep_call(send(worker, asked_.deadline));
+  services_.clock.post([self = shared_from_this()] { self->on_sent(); });
+}
+
+void WorkerRequest::on_sent() {
+  sending_ = false;
+  held_ = {};
+  if (over_ || ended_for_) call()->cancel();
+  if (over_) lease_ = {};
+}
+
+bool WorkerRequest::withdraw() {
+  if (!sending_) return false;
+  const std::lock_guard lock(call_mutex_);
+  withdrawn_ = !send_begun_;
+  sending_ = !withdrawn_;
+  return withdrawn_;
+}
+
+void WorkerRequest::keep_call(std::shared_ptr<rpc::WorkerCall> call) {
   bool resume = false;
   {
     const std::lock_guard lock(call_mutex_);
@@ -126,9 +162,13 @@ void WorkerRequest::close() {
   over_ = true;
   deadline_timer_.reset();
   claim_.reset();
-  lease_ = {};
+  withdraw();
   permit_ = {};
-  held_ = {};
+  // While it is being sent, on_sent() lets go of these.
+  if (!sending_) {
+    lease_ = {};
+    held_ = {};
+  }
   // Whoever called holds a reference of its own.
   self_.reset();
 }
@@ -158,11 +198,12 @@ void WorkerRequest::abort(Error why) {
 
 void WorkerRequest::abort_now(const Error& why) {
   if (over_ || ended_for_) return;
+  if (withdraw()) return fail_finally(why);
   const std::shared_ptr<rpc::WorkerCall> running = call();
-  if (!running) return refuse(why);
+  if (!running && !sending_) return refuse(why);
   // The call's end comes with an error of its own, or well, if it had ended before.
   ended_for_ = why;
-  running->cancel();
+  if (running) running->cancel();
 }
 
 void WorkerRequest::end_by_hand() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -25,8 +26,9 @@ namespace berth::gateway {
 // worker says goes straight from the call to the client.
 //
 // A derived class says what is asked for and how the client is told. Its client's calls never
-// overlap: they come from the core strand until send() has returned the call, then from the call's
-// thread until it has called end(), then from the core strand again.
+// overlap: they come from the core strand until it is sent, then from the call's thread until it
+// has called end(), then from the core strand again. A large request is sent on the pool, as its
+// conversion would keep the core strand.
 class WorkerRequest : public residency::ClaimObserver,
                       public std::enable_shared_from_this<WorkerRequest> {
  public:
@@ -65,6 +67,9 @@ class WorkerRequest : public residency::ClaimObserver,
     std::uint32_t cached_tokens = 0;  // of the prompt's
   };
 
+  // About 0.5 ms of the core strand.
+  static constexpr std::uint64_t kLargeRequest = 256U << 10U;
+
   WorkerRequest(const residency::Services& services, Asked asked);
 
   // Lets it begin: once, from whatever made it. The client is told later, never from within.
@@ -76,7 +81,10 @@ class WorkerRequest : public residency::ClaimObserver,
   // It is taken on, under the catalogue's name of the model; once, before everything else.
   virtual void on_accepted(const std::string& model) = 0;
   virtual void on_waiting(const residency::ClaimProgress& progress) = 0;
+  // Whether send() turns what was asked into another form, which takes the longer the more it is.
+  [[nodiscard]] virtual bool converts() const { return true; }
   // Sends it, and keeps nothing of what it sends. Whatever the call's end is told to calls end().
+  // Once; on the pool where kLargeRequest bytes or more have to be converted.
   virtual std::unique_ptr<rpc::WorkerCall> send(rpc::WorkerClient& worker, SteadyTime deadline) = 0;
   // Of an answer that was complete.
   [[nodiscard]] virtual Served served() const = 0;
@@ -112,6 +120,13 @@ class WorkerRequest : public residency::ClaimObserver,
   // Nothing more will happen: lets go of the lease and of itself.
   void close();
   [[nodiscard]] std::shared_ptr<rpc::WorkerCall> call();
+  // On the pool.
+  void send_large(rpc::WorkerClient& worker);
+  void on_sent();
+  // Whether it has a place, but was not begun to be sent; then it is not any more.
+  bool withdraw();
+  // Any thread; once.
+  void keep_call(std::shared_ptr<rpc::WorkerCall> call);
 
   // Its life, as it is recorded: everything that keeps books of requests is told here. Core strand.
   void note_admitted(Duration waited);
@@ -138,6 +153,7 @@ class WorkerRequest : public residency::ClaimObserver,
   residency::Lease lease_;
   bool by_hand_ = false;  // end_by_hand() was called
   bool saw_load_ = false;
+  bool sending_ = false;  // on the pool, which needs the lease
   bool over_ = false;
 
   // Set on the core strand before the call starts, then read by its thread.
@@ -150,6 +166,8 @@ class WorkerRequest : public residency::ClaimObserver,
   std::mutex call_mutex_;
   std::shared_ptr<rpc::WorkerCall> call_;
   bool resume_wanted_ = false;
+  bool send_begun_ = false;  // on the pool
+  bool withdrawn_ = false;   // before that
 
   std::shared_ptr<WorkerRequest> self_;  // from begin() until over_; core strand
 };

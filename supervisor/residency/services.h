@@ -29,6 +29,9 @@ struct Services {
   std::shared_ptr<core::KeyLimits> limits = std::make_shared<core::KeyLimits>();
   // What large requests may keep in memory until they are sent. Core strand; never null.
   std::shared_ptr<core::WaitingBytes> waiting = std::make_shared<core::WaitingBytes>();
+  // Runs on the pool what would keep the core strand for long. Any thread. Empty: it is run where
+  // it comes up.
+  std::function<void(std::function<void()>)> run_blocking{};
 };
 
 }  // namespace berth::residency

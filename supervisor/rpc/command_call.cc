@@ -77,9 +77,11 @@ class Running : public CommandStreamSink, public std::enable_shared_from_this<Ru
     if (over()) return;
     stream_.reset();
     timer_.reset();
-    const std::unique_ptr<CommandReader> reader = std::move(reader_);
+    // A callback has to be copyable.
+    const std::shared_ptr<CommandReader> reader = std::move(reader_);
     const std::shared_ptr<Running> keep = std::move(self_);
-    reader->on_end(std::move(status));
+    if (!session_->run_blocking || !reader->ends_slowly()) return reader->on_end(std::move(status));
+    session_->run_blocking([reader, status = std::move(status)] { reader->on_end(status); });
   }
 
   const std::shared_ptr<CommandSession> session_;

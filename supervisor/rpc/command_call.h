@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,14 +15,22 @@ namespace berth::rpc {
 
 // What the requests to one program share. Core strand only, but for `clock`.
 struct CommandSession {
-  CommandSession(Clock& time, std::unique_ptr<CommandPeer> program)
-      : clock(time), peer(std::move(program)) {}
+  using RunBlocking = std::function<void(std::function<void()>)>;
+
+  CommandSession(Clock& time, std::unique_ptr<CommandPeer> program, RunBlocking pool)
+      : clock(time), peer(std::move(program)), run_blocking(std::move(pool)) {}
   Clock& clock;
   const std::unique_ptr<CommandPeer> peer;
+  // Runs on the pool what would keep the core strand for long; empty: on the strand.
+  const RunBlocking run_blocking;
   std::string model;  // what the program calls it; known when it is ready
 };
 
-// What one request makes of its answer. Core strand only; calls never overlap.
+// An answer that is read only when it is complete is read on the pool where it is so large.
+inline constexpr std::size_t kLargeAnswer = 256U << 10U;
+
+// What one request makes of its answer. Core strand only, but for its last call; calls never
+// overlap.
 class CommandReader {
  public:
   CommandReader() = default;
@@ -38,7 +48,9 @@ class CommandReader {
   virtual Result<bool> resume() { return true; }
   // Whether the answer is complete before its connection ends.
   [[nodiscard]] virtual bool complete() const { return false; }
-  // Last call.
+  // Whether on_end() has so much to do that it belongs on the pool.
+  [[nodiscard]] virtual bool ends_slowly() const { return false; }
+  // Last call; on the pool where it is slow.
   virtual void on_end(Status status) = 0;
 };
 

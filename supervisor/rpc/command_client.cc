@@ -10,8 +10,9 @@
 namespace berth::rpc {
 
 CommandClient::CommandClient(Clock& clock, std::unique_ptr<CommandPeer> peer, CommandProbe probe,
-                             std::uint32_t sequences, WorkerObserver& observer)
-    : session_(std::make_shared<CommandSession>(clock, std::move(peer))),
+                             std::uint32_t sequences, WorkerObserver& observer,
+                             CommandSession::RunBlocking run_blocking)
+    : session_(std::make_shared<CommandSession>(clock, std::move(peer), std::move(run_blocking))),
       prober_(std::make_unique<CommandProber>(session_, std::move(probe), sequences, observer)) {}
 
 CommandClient::~CommandClient() = default;

@@ -14,12 +14,14 @@ namespace berth::rpc {
 // A program that speaks HTTP, in the place of a worker of our own: asks it until it is ready, and
 // passes requests on to it. It never says that the program is gone: its exit does.
 //
-// Core strand only, but for what starts a call. `observer` outlives it; its callbacks come from
+// Core strand only, but for what starts a call; a large answer is read by `run_blocking`, on the
+// pool. `observer` outlives it; its callbacks come from
 // timers and answers, never from within the constructor.
 class CommandClient : public WorkerClient {
  public:
   CommandClient(Clock& clock, std::unique_ptr<CommandPeer> peer, CommandProbe probe,
-                std::uint32_t sequences, WorkerObserver& observer);
+                std::uint32_t sequences, WorkerObserver& observer,
+                CommandSession::RunBlocking run_blocking = {});
   CommandClient(const CommandClient&) = delete;
   CommandClient& operator=(const CommandClient&) = delete;
   ~CommandClient() override;

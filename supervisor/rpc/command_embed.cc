@@ -95,6 +95,7 @@ class EmbedReader : public CommandReader {
     answer_ += piece;
     return true;
   }
+  [[nodiscard]] bool ends_slowly() const override { return answer_.size() >= kLargeAnswer; }
   void on_end(Status status) override {
     const auto done = std::move(done_);
     if (status_ != 0 && !succeeded()) {

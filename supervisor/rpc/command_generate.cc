@@ -57,6 +57,7 @@ class GenerateReader : public CommandReader {
 
   [[nodiscard]] bool complete() const override { return stream_ && events_.complete(); }
 
+  [[nodiscard]] bool ends_slowly() const override { return whole_.size() >= kLargeAnswer; }
   void on_end(Status status) override { sink_->on_end(ended(std::move(status))); }
 
  private:

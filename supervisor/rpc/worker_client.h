@@ -75,8 +75,8 @@ class WorkerObserver {
   virtual void on_disconnected() = 0;
 };
 
-// Receives the events of one generation, on a thread of the RPC layer or the core strand; calls
-// never overlap. It must not block.
+// Receives the events of one generation, on a thread of the RPC layer or of the pool, or on the
+// core strand; calls never overlap. It must not block.
 class GenerateSink {
  public:
   GenerateSink() = default;
@@ -105,8 +105,9 @@ class WorkerCall {
 };
 using GenerateCall = WorkerCall;
 
-// Gets the one answer of a call, once, on a thread of the RPC layer or the core strand, never from
-// within the call that asks. It must not block. A connection that broke is kWorkerDied.
+// Gets the one answer of a call, once, on a thread of the RPC layer or of the pool, or on the core
+// strand, never from within the call that asks. It must not block. A connection that broke is
+// kWorkerDied.
 template <typename Answer>
 using OnAnswer = std::function<void(Result<Answer>)>;
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -91,6 +92,82 @@ class GenerationTest : public testing::Test {
   const residency::Services services_{
       world_.clock, world_.ids, world_.events, residency_, [this] { return catalog_; }, requests_};
 };
+
+// With a pool, whose work is done when a test says so.
+class LargeGenerationTest : public GenerationTest {
+ protected:
+  // Asks for a large one, and lets the world run until it is the pool's turn.
+  std::shared_ptr<Generation> ask_large(std::shared_ptr<Client> client, Duration timeout = 10min) {
+    residency::Services services = services_;
+    services.run_blocking = [this](std::function<void()> work) {
+      pool_.push_back(std::move(work));
+    };
+    core::GenerateRequest request;
+    request.request_id = "r-1";
+    request.model = "demo";
+    request.input = core::PromptInput{std::string(1U << 20U, 'x')};
+    auto made = Generation::start(services, {}, std::move(request), world_.clock.now() + timeout,
+                                  std::move(client));
+    EXPECT_TRUE(world_.clock.run_until([&] { return !pool_.empty(); }, 1min));
+    return made;
+  }
+  void run_pool() {
+    for (const auto& work : std::exchange(pool_, {})) work();
+  }
+  std::size_t running() { return world_.workers.newest("demo")->generations(); }
+
+  std::vector<std::function<void()>> pool_;
+};
+
+TEST_F(LargeGenerationTest, ItIsSentOnThePool) {
+  const auto client = std::make_shared<Client>();
+  ask_large(client);
+  EXPECT_EQ(running(), 0U);
+  run_pool();
+  EXPECT_EQ(running(), 1U);
+  ASSERT_TRUE(run(*client));
+  EXPECT_TRUE(client->finished);
+  EXPECT_TRUE(pool_.empty());
+  world_.clock.settle();
+  EXPECT_EQ(client.use_count(), 1);
+}
+
+TEST_F(LargeGenerationTest, T31_ACancelBeforeItIsSentFreesThePlace) {
+  const auto client = std::make_shared<Client>();
+  ask_large(client)->cancel();
+  world_.clock.settle();
+  EXPECT_EQ(world_.events.count("request.cancelled"), 1U);
+  run_pool();
+  EXPECT_EQ(running(), 0U);
+  EXPECT_FALSE(client->over());
+  EXPECT_EQ(client.use_count(), 1);
+  bool gone = false;
+  residency_.unload("demo", false, [&](const auto&) { gone = true; });
+  EXPECT_TRUE(world_.clock.run_until([&] { return gone; }, 1min)) << "its place is free";
+}
+
+TEST_F(LargeGenerationTest, T31_ACancelWhileItIsSentEndsTheWork) {
+  const auto client = std::make_shared<Client>();
+  const auto generation = ask_large(client);
+  run_pool();
+  generation->cancel();
+  world_.clock.settle();
+  EXPECT_EQ(running(), 0U);
+  EXPECT_FALSE(client->over());
+  bool gone = false;
+  residency_.unload("demo", false, [&](const auto&) { gone = true; });
+  EXPECT_TRUE(world_.clock.run_until([&] { return gone; }, 1min)) << "its place is free";
+}
+
+TEST_F(LargeGenerationTest, M19_ItsDeadlineDoesNotWaitForThePool) {
+  const auto client = std::make_shared<Client>();
+  ask_large(client, 30s);
+  ASSERT_TRUE(run(*client));
+  ASSERT_TRUE(client->failed);
+  EXPECT_EQ(client->failed->reason, Reason::kDeadline);
+  run_pool();
+  EXPECT_EQ(running(), 0U);
+}
 
 TEST_F(GenerationTest, AColdModelIsLoadedAndAnswers) {
   const auto client = std::make_shared<Client>();

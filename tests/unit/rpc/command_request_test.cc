@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -147,9 +148,10 @@ struct Passed : ForwardSink {
 class CommandRequestTest : public ::testing::Test {
  protected:
   CommandRequestTest() {
-    client_ = std::make_unique<CommandClient>(clock_, std::make_unique<ReadyPeer>(clock_, wire_),
-                                              CommandProbe{ProbeKind::kCompletion, "", "ours"}, 1,
-                                              observer_);
+    client_ = std::make_unique<CommandClient>(
+        clock_, std::make_unique<ReadyPeer>(clock_, wire_),
+        CommandProbe{ProbeKind::kCompletion, "", "ours"}, 1, observer_,
+        [this](std::function<void()> work) { pool_.push_back(std::move(work)); });
     EXPECT_TRUE(clock_.run_until([&] { return observer_.ready; }, 1min));
   }
   void generate(const core::GenerateRequest& request, Duration timeout = 10min) {
@@ -201,6 +203,7 @@ class CommandRequestTest : public ::testing::Test {
   std::unique_ptr<CommandClient> client_;
   std::shared_ptr<Events> events_;
   std::shared_ptr<Passed> passed_;
+  std::vector<std::function<void()>> pool_;
   std::unique_ptr<WorkerCall> call_;
 };
 
@@ -334,6 +337,34 @@ TEST_F(CommandRequestTest, L27_AProgramThatKnowsNoStreamsIsUnderstood) {
   EXPECT_EQ(events_->done->finish_reason, "length");
   ASSERT_TRUE(end_of(200, "application/json", R"({"choices":[{"text":"a"}]})"));
   EXPECT_EQ(events_->text, "a");
+}
+
+TEST_F(CommandRequestTest, LargeAnswersAreReadOnThePool) {
+  const std::string padding(kLargeAnswer, ' ');
+  generate(prompt("x"));
+  wire_.head(200, "application/json");
+  wire_.piece(R"({"choices":[{"text":"a"}]})" + padding);
+  wire_.end({});
+  EXPECT_FALSE(events_->end);
+  ASSERT_THAT(pool_, SizeIs(1));
+  std::exchange(pool_, {}).front()();
+  ASSERT_TRUE(events_->end && *events_->end);
+  EXPECT_EQ(events_->text, "a");
+
+  core::EmbedRequest request;
+  request.inputs = {core::PromptInput{"x"}};
+  std::optional<Result<core::Embeddings>> answered;
+  call_ = client_->embed(request, clock_.now() + 1min,
+                         [&](Result<core::Embeddings> got) { answered = std::move(got); });
+  clock_.settle();
+  wire_.head(200, "application/json");
+  wire_.piece(R"({"data":[{"embedding":[1]}]})" + padding);
+  wire_.end({});
+  EXPECT_FALSE(answered);
+  ASSERT_THAT(pool_, SizeIs(1));
+  pool_.front()();
+  ASSERT_TRUE(answered);
+  EXPECT_TRUE(*answered);
 }
 
 TEST_F(CommandRequestTest, L27_AnswersThatCannotBeReadAreErrors) {
