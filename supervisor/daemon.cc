@@ -273,12 +273,14 @@ class Daemon {
         .log = {.directory = config_->server.log_dir, .keep = config_->server.log_keep},
         .commands = commands_,
         .log_is_read = [this](const std::string& path) { return log_watcher_.reads(path); }});
-    connectors_.emplace(WorkerConnectors::Parts{.clock = clock_,
-                                                .events = *events_,
-                                                .io = io_,
-                                                .run_blocking = run_blocking_,
-                                                .runs = commands_,
-                                                .workers = connector_});
+    connectors_.emplace(WorkerConnectors::Parts{
+        .clock = clock_,
+        .events = *events_,
+        .io = io_,
+        .run_blocking = run_blocking_,
+        .run_look = [this](std::function<void()> look) { asio::post(look_pool_, std::move(look)); },
+        .runs = commands_,
+        .workers = connector_});
     catalog_.emplace(CatalogKeeper::Parts{.clock = clock_,
                                           .events = *events_,
                                           .config = config_,
@@ -600,7 +602,9 @@ class Daemon {
   void close() {
     if (fronts_) fronts_->close();
     pool_.stop();
+    look_pool_.stop();
     pool_.join();
+    look_pool_.join();
     // Nobody else writes any more.
     if (early_log_) early_log_->release();
     residency_.reset();
@@ -614,6 +618,7 @@ class Daemon {
   asio::io_context& io_ = core_strand().io;
   process::AsioClock& clock_ = core_strand().clock;
   asio::thread_pool pool_{kPoolThreads};
+  asio::thread_pool look_pool_{1};  // looks at who answers for a program
   const process::RunBlocking run_blocking_ = [this](std::function<void()> work) {
     asio::post(pool_, std::move(work));
   };

@@ -94,8 +94,8 @@ class RealPeer : public rpc::CommandPeer {
 
   Timer look(std::function<void(rpc::CommandListener)> done) override {
     auto wanted = std::make_shared<bool>(true);
-    parts_.run_blocking([this, &clock = parts_.clock, wanted, done = std::move(done),
-                         address = run_.address, pid = run_.pid] {
+    parts_.run_look([this, &clock = parts_.clock, wanted, done = std::move(done),
+                     address = run_.address, pid = run_.pid] {
       const process::Listener found = address.port != 0
                                           ? process::listener_on_port(address.port, pid)
                                           : process::listener_on_socket(address.socket, pid);
@@ -168,7 +168,7 @@ std::unique_ptr<rpc::WorkerClient> WorkerConnectors::connect(const std::string& 
   const std::uint32_t sequences = run->sequences;
   return std::make_unique<rpc::CommandClient>(
       parts_.clock, std::make_unique<RealPeer>(parts_, *std::move(run), instance_id),
-      std::move(probe), sequences, observer);
+      std::move(probe), sequences, observer, parts_.run_blocking);
 }
 
 }  // namespace berth

@@ -21,6 +21,9 @@ class WorkerConnectors : public rpc::WorkerConnector {
     EventSink& events;
     boost::asio::io_context& io;
     process::RunBlocking run_blocking;
+    // Looks who answers at an address, which every request waits for: on a thread of its own, so
+    // that nothing that a client causes, nor a file system, keeps others' requests.
+    process::RunBlocking run_look;
     const CommandRuns& runs;
     rpc::WorkerConnector& workers;
   };

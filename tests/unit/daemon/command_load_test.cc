@@ -80,7 +80,7 @@ class CommandLoadTest : public ::testing::Test, protected rpc::WorkerObserver {
     UniqueFd watched(::fcntl(log.get(), F_DUPFD_CLOEXEC, 0));
     guard_ = std::make_unique<residency::LoadGuard>(
         clock_, policy,
-        std::make_unique<ProcessTreeSampler>(clock_, run_blocking_, child_->pid(),
+        std::make_unique<ProcessTreeSampler>(clock_, run_here_, child_->pid(),
                                              child_->start_ticks(), std::move(watched)),
         [this](std::string reason) { stalled_ = std::move(reason); });
   }
@@ -105,11 +105,14 @@ class CommandLoadTest : public ::testing::Test, protected rpc::WorkerObserver {
   NoEvents events_;
   NoWorkers workers_;
   CommandRuns runs_;
-  process::RunBlocking run_blocking_ = [](const std::function<void()>& work) { work(); };
+  // The pool is full for ever: looks do not wait for it.
+  process::RunBlocking never_ = [](const std::function<void()>& /*work*/) {};
+  process::RunBlocking run_here_ = [](const std::function<void()>& look) { look(); };
   WorkerConnectors connectors_{{.clock = clock_,
                                 .events = events_,
                                 .io = io_,
-                                .run_blocking = run_blocking_,
+                                .run_blocking = never_,
+                                .run_look = run_here_,
                                 .runs = runs_,
                                 .workers = workers_}};
   process::RealLauncher launcher_{io_};
