@@ -95,8 +95,15 @@ std::shared_ptr<EventFeed> EventFeed::start(ServerState& state, EventAsk ask,
 
 void EventFeed::ask_store() {
   const bool last_only = ask_.since == WallTime{} && !ask_.after;
+  store::EventFilter filter{ask_.since, ask_.prefix, ask_.request};
+  filter.after = ask_.after.value_or(0);
+  // The bound is for what he may see: nobody else's events push his out.
+  if (!ask_.caller.admin()) {
+    filter.tenant = ask_.caller.tenant;
+    filter.names.assign(kOfModels.begin(), kOfModels.end());
+  }
   state_.store.events(
-      {ask_.since, ask_.prefix, ask_.request}, last_only ? kLastEvents : kMostEvents,
+      std::move(filter), last_only ? kLastEvents : kMostEvents,
       [self = shared_from_this()](Result<Kept> kept) {
         // Thousands of events are looked through: not on the core strand.
         auto events = std::make_shared<Result<Kept>>(std::move(kept));
@@ -109,7 +116,6 @@ void EventFeed::from_store(Result<Kept> kept) {
   std::uint64_t last = ask_.after.value_or(0);
   // Without a store there are still the events of this run.
   Kept events = kept ? *std::move(kept) : Kept();
-  std::erase_if(events, [last](const store::StoredEvent& event) { return event.sequence <= last; });
   if (!events.empty()) last = events.back().sequence;
   EventHub::Watched watched;
   if (ask_.follow) {

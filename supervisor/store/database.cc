@@ -153,6 +153,12 @@ Result<std::string> move_aside(const std::string& path, WallTime now) {
   return aside;
 }
 
+// As encode_fields() writes it.
+std::string member(std::string_view name, const std::string& value) {
+  const std::string object = encode_fields({{name, value}});
+  return object.substr(1, object.size() - 2);
+}
+
 }  // namespace
 
 class Database::Impl {
@@ -486,16 +492,24 @@ Status Database::put_event(const Event& event) {
 
 Result<std::vector<StoredEvent>> Database::events(const EventFilter& filter, std::size_t limit) {
   return impl_->guard([&](SQLite::Database& connection) {
-    SQLite::Statement query(connection,
-                            "SELECT sequence, time_ms, name, level, fields FROM events "
-                            "WHERE time_ms >= ?1 AND substr(name, 1, length(?2)) = ?2 "
-                            "AND (?3 = '' OR instr(fields, ?3) > 0) "
-                            "ORDER BY sequence DESC LIMIT ?4");
+    SQLite::Statement query(
+        connection,
+        "SELECT sequence, time_ms, name, level, fields FROM events "
+        "WHERE time_ms >= ?1 AND substr(name, 1, length(?2)) = ?2 "
+        "AND (?3 = '' OR instr(fields, ?3) > 0) AND sequence > ?5 "
+        "AND (?6 = '' OR CASE WHEN substr(name, 1, 8) = 'request.' "
+        "THEN instr(fields, ?6) > 0 ELSE instr(?7, ',' || name || ',') > 0 END) "
+        "ORDER BY sequence DESC LIMIT ?4");
     query.bind(1, to_ms(filter.since));
     query.bind(2, filter.prefix);
     // An id has nothing that JSON writes otherwise.
     query.bind(3, filter.request.empty() ? "" : "\"request\":\"" + filter.request + '"');
     query.bind(4, to_sqlite(std::min(limit, kMostRows)));
+    query.bind(5, to_sqlite(filter.after));
+    query.bind(6, filter.tenant.empty() ? "" : member("tenant", filter.tenant));
+    std::string names = ",";
+    for (const std::string& name : filter.names) names += name + ',';
+    query.bind(7, names);
     std::vector<StoredEvent> found;
     while (query.executeStep()) {
       StoredEvent event;

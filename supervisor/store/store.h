@@ -60,9 +60,14 @@ struct StoredEvent {
 
 // Which events are meant; an empty text asks for nothing.
 struct EventFilter {
-  WallTime since{};       // at or after
-  std::string prefix{};   // of the name
-  std::string request{};  // the field `request`, as gateway::validate_request_id() takes it
+  WallTime since{};         // at or after
+  std::string prefix{};     // of the name
+  std::string request{};    // the field `request`, as gateway::validate_request_id() takes it
+  std::uint64_t after = 0;  // only higher sequences
+  // What one tenant sees: of request.* those with it in the field `tenant`, of all others those of
+  // these names.
+  std::string tenant{};
+  std::vector<std::string> names{};
 };
 
 // The supervisor's durable state. All calls from the core strand and return at once; work is done

@@ -153,9 +153,15 @@ void SimStore::events(store::EventFilter filter, std::size_t limit,
                       std::function<void(Result<std::vector<store::StoredEvent>>)> done) {
   const auto is_meant = [&filter](const store::StoredEvent& event) {
     if (event.time < filter.since || !event.name.starts_with(filter.prefix)) return false;
-    return filter.request.empty() ||
-           std::ranges::find(event.fields, std::pair<std::string, FieldValue>(
-                                               "request", filter.request)) != event.fields.end();
+    if (event.sequence <= filter.after) return false;
+    const auto has = [&event](const char* name, const std::string& value) {
+      return std::ranges::find(event.fields, std::pair<std::string, FieldValue>(name, value)) !=
+             event.fields.end();
+    };
+    if (!filter.request.empty() && !has("request", filter.request)) return false;
+    if (filter.tenant.empty()) return true;
+    if (event.name.starts_with("request.")) return has("tenant", filter.tenant);
+    return std::ranges::find(filter.names, event.name) != filter.names.end();
   };
   std::vector<store::StoredEvent> found;
   for (auto at = events_.rbegin(); at != events_.rend() && found.size() < limit; ++at) {

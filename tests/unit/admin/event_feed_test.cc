@@ -134,6 +134,17 @@ TEST_F(EventFeedTest, WhoFallsTooFarBehindIsToldSoAndDropped) {
   EXPECT_EQ(listener->events.size(), 1U);
 }
 
+TEST_F(EventFeedTest, OthersEventsCutNothingFromAClientsHistory) {
+  world_.events.emit_typed(events::RequestFinished{.request = "mine", .tenant = "uid:1"});
+  world_.events.emit_typed(events::LoadStarted{.model = "demo"});
+  for (int i = 0; i < 300; ++i) {
+    world_.events.emit_typed(events::RequestFinished{.request = "theirs", .tenant = "uid:2"});
+  }
+  EventAsk ask;
+  ask.caller = client("uid:1");
+  EXPECT_THAT(follow(ask)->names(), ElementsAre("request.finished", "load.started"));
+}
+
 TEST_F(EventFeedTest, OneTenantsWatchersAreBounded) {
   EventAsk ask;
   ask.follow = true;

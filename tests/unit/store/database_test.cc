@@ -189,6 +189,26 @@ TEST_F(DatabaseTest, EventsOfARequestAreFoundBehindAnyNumberOfOthers) {
   EXPECT_TRUE(database->events({at_ms(0), "load.", "r-1"}, 10)->empty());
 }
 
+TEST_F(DatabaseTest, WhatATenantSeesIsNotCutByWhatOthersDid) {
+  const auto database = open();
+  for (std::uint64_t i = 1; i <= 300; ++i) {
+    Event event = numbered_event(i, 1, i == 150 ? "load.ready" : "request.refused");
+    const bool mine = i == 1 || i == 2;
+    event.fields = {{"tenant", mine ? std::string("key:a\"b") : std::string("uid:1")}};
+    ASSERT_TRUE(database->put_event(event));
+  }
+  ASSERT_TRUE(database->put_event(numbered_event(301, 1, "server.stopping")));
+  store::EventFilter filter;
+  filter.tenant = "key:a\"b";
+  filter.names = {"load.started", "load.ready"};
+  const auto found = database->events(filter, 10);
+  ASSERT_EQ(found->size(), 3U);
+  EXPECT_EQ(found->at(0).sequence, 1U);
+  EXPECT_EQ(found->at(2).name, "load.ready");
+  filter.after = 1;
+  EXPECT_EQ(database->events(filter, 10)->size(), 2U);
+}
+
 TEST_F(DatabaseTest, PruneKeepsTheYoungestByNumberAndAge) {
   const auto database = open();
   for (std::uint64_t i = 1; i <= 100; ++i) {
