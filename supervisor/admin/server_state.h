@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,12 @@ struct DomainMemory {
 
 // What the admin service shows of the server beside models and instances. References outlive the
 // service. Core strand, unless a comment says otherwise.
+struct StateCopy;
+struct SharedCopy {
+  std::shared_ptr<const StateCopy> copy;
+  SteadyTime since{};
+};
+
 struct ServerState {
   residency::Services services;
   store::Store& store;
@@ -51,6 +58,9 @@ struct ServerState {
   std::function<std::vector<DomainMemory>()> domains;
   process::OnReadable on_readable;
   process::RunBlocking run_blocking;
+
+  // What those who watch the state are shown, by tenant; empty: admins.
+  std::map<std::string, SharedCopy> shared_copies{};
 };
 
 }  // namespace berth::admin

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,10 +17,9 @@
 #include "supervisor/rpc/failure_message.h"
 
 namespace berth::admin {
-namespace {
 
 // What is copied on the core strand.
-struct Copy {
+struct StateCopy {
   std::shared_ptr<const catalog::Catalog> catalog;
   std::vector<residency::InstanceSnapshot> instances;
   std::vector<core::FailureRecord> standing;
@@ -28,18 +28,21 @@ struct Copy {
   std::vector<residency::RequestRecord> ended;
 };
 
+namespace {
+
 std::int64_t to_ms(WallTime time) {
   return time.time_since_epoch().count();
 }
 
-v1::ServerInfo server_info(const ServerState& state, const core::Caller& caller) {
+v1::ServerInfo server_info(const ServerState& state, std::size_t instances,
+                           const core::Caller& caller) {
   v1::ServerInfo info;
   info.set_version(std::string(kVersion));
   info.set_build_id(std::string(kBuildId));
   info.set_started_unix_ms(to_ms(state.started));
   info.set_state(state.state());
   info.set_models(static_cast<std::uint32_t>(state.services.catalog()->models().size()));
-  info.set_instances(static_cast<std::uint32_t>(state.services.residency.instances().size()));
+  info.set_instances(static_cast<std::uint32_t>(instances));
   info.set_loop_lag_us(whole_microseconds(state.loop_lag()));
   info.set_http(state.http);
   if (!caller.admin()) return info;
@@ -105,7 +108,7 @@ class Models {
   std::map<std::string, int> index_;
 };
 
-void put_instances(const Copy& copy, const core::Caller& caller, Models& models) {
+void put_instances(const StateCopy& copy, const core::Caller& caller, Models& models) {
   for (const residency::InstanceSnapshot& instance : copy.instances) {
     v1::ModelState& model = models.of(instance.model);
     // The newest comes last; one that is stuck stands only where there is no other.
@@ -115,7 +118,7 @@ void put_instances(const Copy& copy, const core::Caller& caller, Models& models)
   }
 }
 
-void put_waiters(const Copy& copy, const core::Caller& caller, Models& models) {
+void put_waiters(const StateCopy& copy, const core::Caller& caller, Models& models) {
   for (const residency::QueuedWaiter& waiter : copy.waiters) {
     v1::QueuedRequest& to = *models.of(waiter.model).add_queue();
     if (caller.admin() || waiter.tenant == caller.tenant) to.set_request_id(waiter.request_id);
@@ -148,7 +151,7 @@ pid_t pid_of(const std::vector<residency::InstanceSnapshot>& instances, const st
 }
 
 // On the pool.
-void complete(const ServerState& state, const Copy& copy, const core::Caller& caller,
+void complete(const ServerState& state, const StateCopy& copy, const core::Caller& caller,
               v1::State& to) {
   Models models(*copy.catalog, caller, to);
   put_instances(copy, caller, models);
@@ -169,34 +172,64 @@ void complete(const ServerState& state, const Copy& copy, const core::Caller& ca
   }
 }
 
+// Whose requests he sees; absent: everybody's.
+std::optional<std::string> tenant_of(const core::Caller& caller) {
+  return caller.admin() ? std::nullopt : std::optional(caller.tenant);
+}
+
+// Of all requests, or of one tenant's. Core strand.
+std::shared_ptr<const StateCopy> copy_of(const ServerState& state,
+                                         const std::optional<std::string>& tenant) {
+  const residency::Services& services = state.services;
+  auto copy = std::make_shared<StateCopy>();
+  copy->catalog = services.catalog();
+  copy->instances = services.residency.instances();
+  copy->standing = services.residency.standing_failures();
+  copy->live = services.requests.live(tenant);
+  copy->ended = services.requests.ended(tenant);
+  copy->waiters = services.residency.waiters();
+  return copy;
+}
+
+void show(ServerState& state, const std::shared_ptr<const StateCopy>& copy,
+          const core::Caller& caller, const std::function<void(v1::State)>& done) {
+  auto to = std::make_shared<v1::State>();
+  *to->mutable_server() = server_info(state, copy->instances.size(), caller);
+  state.run_blocking([&state, copy, to, caller, done] {
+    complete(state, *copy, caller, *to);
+    done(std::move(*to));
+  });
+}
+
 }  // namespace
 
 void get_state(ServerState& state, core::Caller caller, std::function<void(v1::State)> done) {
   state.services.clock.post([&state, caller = std::move(caller), done = std::move(done)] {
-    const residency::Services& services = state.services;
-    auto copy = std::make_shared<Copy>();
-    copy->catalog = services.catalog();
-    copy->instances = services.residency.instances();
-    copy->standing = services.residency.standing_failures();
-    copy->live = services.requests.live();
-    copy->ended = services.requests.ended();
-    copy->waiters = services.residency.waiters();
-    auto to = std::make_shared<v1::State>();
-    *to->mutable_server() = server_info(state, caller);
-    state.run_blocking([&state, copy, to, caller, done] {
-      complete(state, *copy, caller, *to);
-      done(std::move(*to));
-    });
+    show(state, copy_of(state, tenant_of(caller)), caller, done);
+  });
+}
+
+void get_shared_state(ServerState& state, core::Caller caller,
+                      std::function<void(v1::State)> done) {
+  state.services.clock.post([&state, caller = std::move(caller), done = std::move(done)] {
+    const SteadyTime now = state.services.clock.now();
+    std::erase_if(state.shared_copies,
+                  [now](const auto& one) { return now - one.second.since >= kSharedFor; });
+    SharedCopy& shared = state.shared_copies[caller.admin() ? "" : caller.tenant];
+    if (!shared.copy) shared = {copy_of(state, tenant_of(caller)), now};
+    show(state, shared.copy, caller, done);
   });
 }
 
 void get_server_info(ServerState& state, core::Caller caller,
                      std::function<void(v1::ServerInfo)> done) {
   state.services.clock.post([&state, caller = std::move(caller), done = std::move(done)] {
-    state.run_blocking([&state, info = server_info(state, caller), done]() mutable {
-      info.set_resident_bytes(state.process_memory(getpid()));
-      done(std::move(info));
-    });
+    state.run_blocking(
+        [&state, info = server_info(state, state.services.residency.instances().size(), caller),
+         done]() mutable {
+          info.set_resident_bytes(state.process_memory(getpid()));
+          done(std::move(info));
+        });
   });
 }
 

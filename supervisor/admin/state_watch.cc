@@ -58,8 +58,8 @@ std::shared_ptr<StateWatch> StateWatch::start(ServerState& state, core::Caller c
 }
 
 void StateWatch::look() {
-  get_state(state_, caller_,
-            [self = shared_from_this()](v1::State now) { self->on_looked(std::move(now)); });
+  get_shared_state(state_, caller_,
+                   [self = shared_from_this()](v1::State now) { self->on_looked(std::move(now)); });
 }
 
 // On the pool.

@@ -130,14 +130,25 @@ std::shared_ptr<RequestEntry> RequestBook::arrive(RequestArrival arrival) {
 
 void RequestBook::ended(RequestEntry& entry) {
   const RequestRecord record = entry.record();
-  ended_.push_front(record);
-  if (ended_.size() > kEndedKept) ended_.pop_back();
+  if (record.reason != name_of(Reason::kUnauthenticated)) keep(record);
   if (entry.place_) {
     // The caller holds the entry too.
     live_.erase(*entry.place_);
     entry.place_.reset();
   }
   if (on_end_) on_end_(record);
+}
+
+void RequestBook::keep(const RequestRecord& record) {
+  OfTenant& of_tenant = ended_[record.tenant];
+  const bool refused = record.stage == RequestStage::kRefused;
+  std::deque<Ended>& list = refused ? of_tenant.refused : of_tenant.worked;
+  of_tenant.last = ++ends_;
+  list.push_front({ends_, record});
+  if (list.size() > (refused ? kRefusedKept : kEndedKept)) list.pop_back();
+  if (ended_.size() <= kTenantsKept) return;
+  ended_.erase(
+      std::ranges::min_element(ended_, {}, [](const auto& tenant) { return tenant.second.last; }));
 }
 
 void RequestBook::refused(RequestArrival arrival, std::string said, const Error& error) {
@@ -148,7 +159,8 @@ void RequestBook::refused(RequestArrival arrival, std::string said, const Error&
     refusal.model = printable_line(said, kMostSaidBytes);
     refusal.reason = name_of(reason);
     refusal.message = message;
-    refusal.tenant = arrival.tenant;
+    // Else those who share a tenant without a key would be shown what comes with wrong ones.
+    if (reason != Reason::kUnauthenticated) refusal.tenant = arrival.tenant;
     refusal.protocol = arrival.protocol;
     RequestEntry entry(*this, std::move(arrival));
     entry.end(RequestStage::kRefused, reason);
@@ -161,9 +173,11 @@ void RequestBook::tell_refusal(events::RequestRefused refusal) {
   if (!second_began_ || now - *second_began_ >= kSecond) {
     second_began_ = now;
     told_ = 0;
+    told_of_.clear();
   }
-  if (told_ < kRefusalsTold) {
+  if (told_ < kRefusalsTold && told_of_[refusal.tenant] < kRefusalsToldOfTenant) {
     ++told_;
+    ++told_of_[refusal.tenant];
     events_.emit_typed(std::move(refusal));
     return;
   }
@@ -178,15 +192,33 @@ void RequestBook::tell_omitted() {
       .count = static_cast<std::int64_t>(std::exchange(omitted_, 0))});
 }
 
-std::vector<RequestRecord> RequestBook::live() const {
+std::vector<RequestRecord> RequestBook::live(const std::optional<std::string>& tenant) const {
   std::vector<RequestRecord> records;
-  records.reserve(live_.size());
-  for (const auto& entry : live_) records.push_back(entry->record());
+  if (!tenant) records.reserve(live_.size());
+  for (const auto& entry : live_) {
+    if (!tenant || entry->arrival_.tenant == *tenant) records.push_back(entry->record());
+  }
   return records;
 }
 
-std::vector<RequestRecord> RequestBook::ended() const {
-  return {ended_.begin(), ended_.end()};
+std::vector<RequestRecord> RequestBook::ended(const std::optional<std::string>& tenant) const {
+  std::vector<const Ended*> found;
+  const auto collect = [&found](const OfTenant& of_tenant) {
+    for (const Ended& one : of_tenant.worked) found.push_back(&one);
+    for (const Ended& one : of_tenant.refused) found.push_back(&one);
+  };
+  if (!tenant) {
+    for (const auto& [name, of_tenant] : ended_) collect(of_tenant);
+  } else if (const auto at = ended_.find(*tenant); at != ended_.end()) {
+    collect(at->second);
+  }
+  const std::size_t count = std::min(found.size(), kEndedKept);
+  std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(count),
+                            std::ranges::greater(), [](const Ended* one) { return one->number; });
+  std::vector<RequestRecord> records;
+  records.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) records.push_back(found[i]->record);
+  return records;
 }
 
 std::array<std::size_t, 4> RequestBook::counts() const {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -134,10 +135,14 @@ class RequestEntry {
 class RequestBook {
  public:
   static constexpr std::size_t kMostLive = 16'384;
+  // Of those that ended, of each tenant; and how many tenants' are kept, those of the last ends.
   static constexpr std::size_t kEndedKept = 100;
+  static constexpr std::size_t kRefusedKept = 20;
+  static constexpr std::size_t kTenantsKept = 64;
   // Events of refusals within one second; a client that is refused asks again at once, and could
   // push every other event out of what is kept.
   static constexpr std::uint32_t kRefusalsTold = 50;
+  static constexpr std::uint32_t kRefusalsToldOfTenant = 10;
 
   using OnEnd = std::function<void(const RequestRecord&)>;
 
@@ -150,16 +155,21 @@ class RequestBook {
   [[nodiscard]] std::shared_ptr<RequestEntry> arrive(RequestArrival arrival);
 
   // A request was refused at the door, before it could wait: its line and its event. `said`: the
-  // model as the client named it. Any thread.
+  // model as the client named it. What nobody known asked (kUnauthenticated) is counted and told to
+  // admins, and not listed. Any thread.
   void refused(RequestArrival arrival, std::string said, const Error& error);
   // The event of a refusal, unless too many came within this second: those are counted and told
   // together.
   void tell_refusal(events::RequestRefused refusal);
 
-  // Those that wait or run, by arrival.
-  [[nodiscard]] std::vector<RequestRecord> live() const;
-  // The last that ended, youngest first.
-  [[nodiscard]] std::vector<RequestRecord> ended() const;
+  // Those that wait or run, of that tenant or of all, by arrival.
+  [[nodiscard]] std::vector<RequestRecord> live(
+      const std::optional<std::string>& tenant = std::nullopt) const;
+  // The last kEndedKept that ended, of that tenant or of all, youngest first. Of one tenant's
+  // refusals, which cost him nothing, only the last kRefusedKept are among them, so that he cannot
+  // push out what others did.
+  [[nodiscard]] std::vector<RequestRecord> ended(
+      const std::optional<std::string>& tenant = std::nullopt) const;
   // Live requests by stage, kWaiting to kGenerating.
   [[nodiscard]] std::array<std::size_t, 4> counts() const;
   // When the one arrived that waits longest for its place; absent: none waits.
@@ -174,17 +184,31 @@ class RequestBook {
  private:
   friend class RequestEntry;
 
+  struct Ended {
+    std::uint64_t number;  // by their ends
+    RequestRecord record;
+  };
+  // Of one tenant, youngest first.
+  struct OfTenant {
+    std::deque<Ended> worked;
+    std::deque<Ended> refused;
+    std::uint64_t last = 0;
+  };
+
   void ended(RequestEntry& entry);
+  void keep(const RequestRecord& record);
   void tell_omitted();
 
   Clock& clock_;
   EventSink& events_;
   std::list<std::shared_ptr<RequestEntry>> live_;
-  std::deque<RequestRecord> ended_;
+  std::map<std::string, OfTenant> ended_;
+  std::uint64_t ends_ = 0;
   OnEnd on_end_;
 
   std::optional<SteadyTime> second_began_;  // of the refusals below
   std::uint32_t told_ = 0;
+  std::map<std::string, std::uint32_t> told_of_;  // by tenant
   std::uint32_t omitted_ = 0;
   Timer omitted_timer_;
 };

@@ -19,6 +19,8 @@ class WatchStateCall : public rpc::EventWriter<v1::State>, public StateListener 
     const std::lock_guard lock(mutex_);
     if (!over_) watch_ = StateWatch::start(state, std::move(caller), interval, self);
   }
+  // He watches as long as the call lives.
+  void take(std::unique_ptr<EventHub::Place> place) { place_ = std::move(place); }
   void refuse(const CallFrom& from, const Error& error) {
     fail(from.detail(error), rpc::to_status(error));
   }
@@ -35,6 +37,7 @@ class WatchStateCall : public rpc::EventWriter<v1::State>, public StateListener 
     watch_.reset();
   }
 
+  std::unique_ptr<EventHub::Place> place_;
   std::mutex mutex_;
   bool over_ = false;
   std::shared_ptr<StateWatch> watch_;
@@ -50,7 +53,10 @@ grpc::ServerWriteReactor<v1::State>* start_watch_state(grpc::CallbackServerConte
   const Result<Duration> interval = watch_interval(request.interval_ms());
   if (!interval) {
     call->refuse(from, interval.error());
+  } else if (auto place = state.events.take_place(from.caller.tenant); !place) {
+    call->refuse(from, place.error());
   } else {
+    call->take(*std::move(place));
     call->run(state, from.caller, *interval, call);
   }
   return call.get();

@@ -156,6 +156,18 @@ TEST_F(StateTest, I12_WhyAModelOrItsHistoryCannotBeUsedNamesNoFilesToClients) {
   }
 }
 
+TEST_F(StateTest, OneTenantsRefusalsHideNothingFromAnother) {
+  ask("mine")->entry->end(residency::RequestStage::kFinished);
+  for (int i = 0; i < 500; ++i) {
+    ask("flood", "uid:2")->entry->end(residency::RequestStage::kRefused, Reason::kNoRoom);
+  }
+  const v1::State mine = state(client("uid:1"));
+  ASSERT_EQ(mine.requests_size(), 1);
+  EXPECT_EQ(mine.requests(0).id(), "mine");
+  const v1::State all = state(admin());
+  EXPECT_EQ(all.requests_size(), static_cast<int>(residency::RequestBook::kRefusedKept) + 1);
+}
+
 class Watcher : public StateListener {
  public:
   void on_state(v1::State state) override { states.push_back(std::move(state)); }
@@ -187,6 +199,25 @@ TEST_F(StateTest, AWatchTellsChangesAndNothingElse) {
   ask("r-2")->entry->end(residency::RequestStage::kCancelled);
   world_.clock.advance(5s);
   EXPECT_EQ(watcher->states.size(), after_load + 1);
+}
+
+TEST_F(StateTest, AllWhoWatchShareOneCopyForAMoment) {
+  const auto first = std::make_shared<Watcher>();
+  const auto watch = StateWatch::start(state_, admin(), 1s, first);
+  world_.clock.settle();
+  ask("r-1")->entry->end(residency::RequestStage::kCancelled);
+  const auto second = std::make_shared<Watcher>();
+  const auto another = StateWatch::start(state_, admin(), 1s, second);
+  const auto client_watcher = std::make_shared<Watcher>();
+  const auto third = StateWatch::start(state_, client("uid:1"), 1s, client_watcher);
+  world_.clock.settle();
+  ASSERT_EQ(second->states.size(), 1U);
+  EXPECT_EQ(second->states[0].requests_size(), 0) << "the copy of the first";
+  EXPECT_EQ(state(admin()).requests_size(), 1) << "who asks once gets what is";
+  ASSERT_EQ(client_watcher->states.size(), 1U);
+  EXPECT_EQ(client_watcher->states[0].requests_size(), 1) << "another tenant has a copy of its own";
+  world_.clock.advance(2s);
+  EXPECT_EQ(second->states.back().requests_size(), 1);
 }
 
 TEST_F(StateTest, AWatchEndsWithItsListener) {

@@ -32,6 +32,16 @@ class RequestBookTest : public testing::Test {
     return book_.arrive(std::move(arrival));
   }
 
+  void refuse(const std::string& tenant, Reason reason = Reason::kUnknownModel) {
+    book_.refused({.id = "r",
+                   .model = {},
+                   .tenant = tenant,
+                   .protocol = "http",
+                   .deadline = {},
+                   .cancel = {}},
+                  "zebra", Error(reason, "There is none."));
+  }
+
   sim::SimClock clock_;
   sim::SimEvents events_{clock_};
   RequestBook book_{clock_, events_};
@@ -115,11 +125,7 @@ TEST_F(RequestBookTest, I12_ACancelReachesOnlyTheTenantsOwn) {
 }
 
 TEST_F(RequestBookTest, AFloodOfRefusalsDoesNotFloodTheEvents) {
-  for (int i = 0; i < 1000; ++i) {
-    book_.refused(
-        {.id = "r", .model = {}, .tenant = "a", .protocol = "http", .deadline = {}, .cancel = {}},
-        "zebra", Error(Reason::kUnknownModel, "There is none."));
-  }
+  for (int i = 0; i < 1000; ++i) refuse("tenant-" + std::to_string(i % 10));
   clock_.settle();
   EXPECT_EQ(events_.count("request.refused"), RequestBook::kRefusalsTold);
   EXPECT_EQ(events_.count("request.refusals_omitted"), 0U);
@@ -132,6 +138,46 @@ TEST_F(RequestBookTest, AFloodOfRefusalsDoesNotFloodTheEvents) {
   // The next second tells again.
   book_.tell_refusal({.request = "again"});
   EXPECT_EQ(events_.count("request.refused"), RequestBook::kRefusalsTold + 1);
+}
+
+TEST_F(RequestBookTest, OneTenantsRefusalsPushOutNothingOfAnother) {
+  for (int i = 0; i < 80; ++i) {
+    arrive("mine-" + std::to_string(i), "uid:1")->end(RequestStage::kFinished);
+  }
+  for (int i = 0; i < 1000; ++i) refuse("flood");
+  clock_.settle();
+  EXPECT_EQ(events_.count("request.refused"), RequestBook::kRefusalsToldOfTenant);
+  refuse("uid:1");
+  clock_.settle();
+  EXPECT_EQ(events_.count("request.refused"), RequestBook::kRefusalsToldOfTenant + 1);
+  EXPECT_EQ(sim::SimEvents::field(*events_.last("request.refused"), "tenant"), "uid:1");
+
+  EXPECT_THAT(book_.ended("uid:1"), SizeIs(81));
+  EXPECT_THAT(book_.ended("flood"), SizeIs(RequestBook::kRefusedKept));
+  EXPECT_THAT(book_.ended("nobody"), IsEmpty());
+  const auto all = book_.ended();
+  ASSERT_THAT(all, SizeIs(RequestBook::kEndedKept));
+  EXPECT_EQ(all.front().tenant, "uid:1");
+  EXPECT_EQ(all.at(1).tenant, "flood");
+  EXPECT_EQ(all.back().id, "mine-1") << "the oldest one is the hundred and first";
+}
+
+TEST_F(RequestBookTest, OfHowManyTenantsItIsKeptIsBounded) {
+  for (std::size_t i = 0; i < RequestBook::kTenantsKept + 1; ++i) {
+    arrive("r", "t" + std::to_string(i))->end(RequestStage::kFinished);
+  }
+  EXPECT_THAT(book_.ended("t0"), IsEmpty());
+  EXPECT_THAT(book_.ended("t1"), SizeIs(1));
+}
+
+TEST_F(RequestBookTest, WhatComesWithAWrongKeyIsNobodysRequest) {
+  std::size_t counted = 0;
+  book_.on_end([&counted](const RequestRecord&) { ++counted; });
+  refuse("anonymous", Reason::kUnauthenticated);
+  clock_.settle();
+  EXPECT_EQ(counted, 1U);
+  EXPECT_THAT(book_.ended(), IsEmpty());
+  EXPECT_EQ(sim::SimEvents::field(*events_.last("request.refused"), "tenant"), "");
 }
 
 }  // namespace
