@@ -172,7 +172,7 @@ class HttpTransport(Scenario):
             half.closed()
 
     def test_bodies_that_are_not_taken(self) -> None:
-        daemon = self.serve('[server]\nmax_body = "1MiB"\n', models=())
+        daemon = self.serve('[server]\nmax_body = "1MiB"\n[auth]\nkeys_file = "keys"\n', models=())
         route = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
         typed = route + b"Content-Type: application/json\r\n"
         # Before any of it is read, and no foreign form can write (T95).

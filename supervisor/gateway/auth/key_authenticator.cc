@@ -77,18 +77,16 @@ std::shared_ptr<const AuthRules> KeyAuthenticator::rules() const {
 Result<core::Caller> KeyAuthenticator::authenticate(const Peer& peer,
                                                     const Presented& presented) const {
   const std::shared_ptr<const AuthRules> rules = this->rules();
-  if (presented.authorization.empty()) return caller_of(peer, presented, *rules);
+  if (presented.authorization.empty() || !rules->uses_keys) {
+    return caller_of(peer, presented, *rules);
+  }
   const std::optional<std::string_view> token = bearer_of(presented.authorization);
   if (!token) {
     return fail(Reason::kUnauthenticated,
                 "The header Authorization must have the form `Bearer KEY`.");
   }
   if (const keys::Key* key = find_key(rules->keys, *token)) return caller_of(*key);
-  return fail(
-      Reason::kUnauthenticated,
-      rules->uses_keys
-          ? "This key is not known, or not any more."
-          : "This server has no keys, so that none is known: send no Authorization header.");
+  return fail(Reason::kUnauthenticated, "This key is not known, or not any more.");
 }
 
 }  // namespace berth::gateway

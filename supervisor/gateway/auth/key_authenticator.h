@@ -13,7 +13,9 @@ namespace berth::gateway {
 // What decides who a caller is. Never changed once it is in use.
 struct AuthRules {
   std::vector<keys::Key> keys{};
-  bool uses_keys = false;  // a file of keys is configured; else every key is unknown
+  // Whether a file of keys is configured. Where none is there is nothing that a key could be wrong
+  // against: what clients send as one (many cannot do without) is not looked at.
+  bool uses_keys = false;
   bool anonymous = false;  // network clients without a key are served
 };
 
