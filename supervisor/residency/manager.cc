@@ -37,6 +37,7 @@ using core::Mutation;
 
 constexpr std::size_t kUnloadCalls = 256;
 constexpr std::size_t kReasonBytes = 512;
+constexpr Duration kPositionsPause = std::chrono::milliseconds(100);
 // Beside the worker's own phases.
 constexpr std::string_view kPhaseStopping = "stopping";
 constexpr std::string_view kPhaseBackOff = "back_off";
@@ -525,16 +526,42 @@ void Manager::report_soon(Berth& berth) {
   });
 }
 
+// While answers come and go every place in the queue moves with each of them: many who wait would
+// cost more than those who are served. So all are told at once, now and then; who is new, at once.
+bool Manager::tells_only_new(Berth& berth) {
+  const bool serves = berth.current != nullptr && info(berth.current->machine().state()).leases;
+  const SteadyTime next = berth.positions_told + kPositionsPause;
+  const SteadyTime now = environment_.clock.now();
+  if (!serves || now >= next) {
+    berth.positions_told = now;
+    berth.positions_timer.reset();
+    return false;
+  }
+  if (!berth.positions_timer.armed()) {
+    berth.positions_timer =
+        environment_.clock.sleep_until(next, [weak = weak_from_this(), model = berth.model->name] {
+          const auto self = weak.lock();
+          if (!self) return;
+          if (const auto found = self->berths_.find(model); found != self->berths_.end()) {
+            self->report_soon(found->second);
+          }
+        });
+  }
+  return true;
+}
+
 void Manager::report(const std::string& model) {
   Berth& berth = berths_.at(model);
   berth.report_posted = false;
+  const bool only_new = tells_only_new(berth);
   // Whoever is told may come, go and end things: nothing is kept from one to the next.
   for (const core::Ticket ticket : berth.queue.tickets()) {
     if (detached_) return;
     const auto waiter = waiters_.find(ticket);
     if (waiter == waiters_.end() || waiter->second.answer) continue;
-    ClaimProgress progress = progress_of(berth, ticket);
     std::optional<ClaimProgress>& told = waiter->second.told;
+    if (only_new && told && told->queue_position) continue;
+    ClaimProgress progress = progress_of(berth, ticket);
     const auto key = [](const ClaimProgress& one) {
       return std::tie(one.queue_position, one.phase, one.fraction);
     };

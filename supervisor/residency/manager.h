@@ -41,6 +41,8 @@ struct Berth {
   core::RestartBackoff back_off;
   Timer back_off_timer;
   bool report_posted = false;
+  SteadyTime positions_told{};  // when all who wait were last told their place
+  Timer positions_timer;        // until they are told again
 };
 
 // What Residency is made of. Core strand; every answer to a client is posted, so that no client
@@ -123,6 +125,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void share_cores();
   void report_soon(Berth& berth);
   void report(const std::string& model);
+  [[nodiscard]] bool tells_only_new(Berth& berth);
   [[nodiscard]] ClaimProgress progress_of(const Berth& berth, core::Ticket ticket) const;
   void finish_shutdown();
 

@@ -33,13 +33,36 @@ TEST_F(ResidencyTest, M13_TheRestWaitInOrderAndLearnTheirPosition) {
   clients[0]->lease = {};
   world_.clock.settle();
   EXPECT_TRUE(clients[2]->lease);
+  world_.clock.advance(milliseconds(100));
   EXPECT_EQ(clients[4]->progress.back().queue_position, 2U);
   clients[3].reset();
-  world_.clock.settle();
+  world_.clock.advance(milliseconds(100));
   EXPECT_EQ(clients[4]->progress.back().queue_position, 1U);
   clients[1]->lease = {};
   world_.clock.settle();
   EXPECT_TRUE(clients[4]->lease);
+}
+
+TEST_F(ResidencyTest, M13_PositionsAreToldNowAndThenAndToWhoIsNewAtOnce) {
+  std::vector<std::unique_ptr<TestClient>> clients;
+  for (int i = 0; i < 2; ++i) clients.push_back(request(demo_));
+  world_.clock.advance(seconds(2));
+  for (int i = 0; i < 50; ++i) clients.push_back(request(demo_));
+  world_.clock.settle();
+  const TestClient& last = *clients.back();
+  ASSERT_EQ(last.progress.size(), 1U);
+  EXPECT_EQ(last.progress.back().queue_position, 50U);
+  // A place is free forty times in one moment.
+  for (std::size_t i = 0; i < 40; ++i) {
+    clients[i]->lease = {};
+    world_.clock.settle();
+  }
+  EXPECT_EQ(last.progress.size(), 1U);
+  world_.clock.advance(milliseconds(100));
+  ASSERT_EQ(last.progress.size(), 2U);
+  EXPECT_EQ(last.progress.back().queue_position, 10U);
+  world_.clock.advance(seconds(1));
+  EXPECT_EQ(last.progress.size(), 2U);
 }
 
 TEST_F(ResidencyTest, M13_NobodyOvertakesTheQueue) {
