@@ -96,6 +96,7 @@ HandlerOf start(const residency::Services& services, const Work<Request>& work, 
   }
   const auto handler = std::make_shared<LateHandler>();
   ForwardedRequest raw{exchange.id, *model, std::move(request.path), cut_at_model(request.body)};
+  std::string().swap(request.body);  // what was parsed and the pieces are copies enough
   const auto pending = std::make_shared<Pending<Request>>(Pending<Request>{
       std::move(exchange), std::move(raw), asks_for_stream(*body), work.read(*body), work.answer});
   ask_whether_forwarded(services, *std::move(model),

@@ -46,7 +46,8 @@ TEST(ChatRequest, NullIsAbsentEverywhere) {
 }
 
 TEST(ChatRequest, UnknownFieldsAreIgnored) {
-  read_ok(R"("store":true,"metadata":{"a":"b"},"service_tier":"auto","frobnicate":[1,{"x":2}])");
+  read_ok(R"("store":true,"metadata":{"a":"b"},"service_tier":"auto","frobnicate":[1,{"x":2}],
+             "best_of":2,"suffix":"x","echo":true)");
 }
 
 TEST(ChatRequest, SamplingIsRead) {
