@@ -1,6 +1,7 @@
 """The gRPC front: who comes by which door, and what he may do there."""
 
 import os
+import socket
 import stat
 import subprocess
 import unittest
@@ -21,11 +22,48 @@ class GrpcApi(Scenario):
         os.chmod(self.workspace.path, 0o755)
         return self.berthd(arguments=["--config", str(file)]).wait_listening()
 
+    NOBODYS = {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/",
+               "env": {"PATH": "/usr/bin", "HOME": "/"}}
+
+    def command(self, daemon: programs.Berthd, *arguments: str) -> list[str]:
+        return [str(self.build / "bin" / "berth"), *arguments, "--endpoint", daemon.grpc]
+
     def as_nobody(self, daemon: programs.Berthd, *arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run([str(self.build / "bin" / "berth"), *arguments, "--endpoint",
-                               daemon.grpc], user=NOBODY, group=NOBODY, extra_groups=[],
-                              cwd="/", env={"PATH": "/usr/bin", "HOME": "/"}, text=True,
+        return subprocess.run(self.command(daemon, *arguments), **self.NOBODYS, text=True,
                               capture_output=True, timeout=programs.DEADLINE)
+
+    def connect_as(self, daemon: programs.Berthd, user: int) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.addCleanup(connection.close)
+        connection.settimeout(programs.DEADLINE)
+        os.seteuid(user)
+        try:
+            connection.connect(daemon.grpc.removeprefix("unix:"))
+        finally:
+            os.seteuid(0)
+        return connection
+
+    def test_S6_clients_keep_no_admin_out(self) -> None:
+        daemon = self.serve_all()
+        connections = [self.connect_as(daemon, user)
+                       for user in (20001, 20002, 20003) for _ in range(200)]
+        self.assertTrue(connections[0].recv(1))
+        self.assertFalse(connections[-1].recv(1), "there is no bound")
+        self.succeeds(daemon, "models")
+
+    def test_S6_a_users_stream_outlasts_the_coming_of_others(self) -> None:
+        daemon = self.serve_all()
+        stream = subprocess.Popen(self.command(daemon, "events", "--follow"), **self.NOBODYS,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(stream.wait, programs.DEADLINE)
+        self.addCleanup(stream.kill)
+        lines = programs.LineReader(stream.stdout)
+        self.succeeds(daemon, "load", "demo")
+        lines.wait_for(lambda line: "load.ready" in line, "the load")
+        served = [user for user in range(20001, 20101) if self.connect_as(daemon, user).recv(1)]
+        self.assertGreater(len(served), 64, "nobody had to go")
+        self.succeeds(daemon, "unload", "demo")
+        lines.wait_for(lambda line: "instance.exited" in line, "the end of the instance")
 
     def test_S6_any_user_is_a_client(self) -> None:
         daemon = self.serve_all()

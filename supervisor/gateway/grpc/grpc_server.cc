@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "supervisor/gateway/grpc/call_count.h"
 #include "supervisor/gateway/grpc/call_peer.h"
 #include "supervisor/gateway/grpc/malformed_message.h"
 #include "supervisor/gateway/grpc/peer_servers.h"
@@ -50,12 +51,14 @@ struct Common {
   const GrpcServer::MakeServices make_services;
 };
 
-void configure(Builder& builder, const Common& common) {
+using Interceptors =
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>;
+
+void configure(Builder& builder, const Common& common, Interceptors interceptors = {}) {
   const auto most = static_cast<int>(
       std::min<std::uint64_t>(common.max_message_bytes, std::numeric_limits<int>::max()));
   builder.SetMaxReceiveMessageSize(most);
   builder.SetResourceQuota(common.quota);
-  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
   interceptors.push_back(explain_malformed_messages());
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
   // Two daemons must never share an address without knowing.
@@ -83,7 +86,9 @@ class RealPeerServer : public PeerServer {
              },
          .cut = common.cut});
     Builder builder;
-    configure(builder, common);
+    Interceptors counting;
+    counting.push_back(count_calls(made->calls_));
+    configure(builder, common, std::move(counting));
     made->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
         Builder::experimental_type::ExternalConnectionType::FROM_FD,
         grpc::InsecureServerCredentials());
@@ -103,6 +108,7 @@ class RealPeerServer : public PeerServer {
     acceptor_->HandleNewConnection(&parameters);
   }
   [[nodiscard]] Time last_used() const override { return used_; }
+  [[nodiscard]] bool busy() const override { return *calls_ > 0; }
   void shutdown(std::chrono::system_clock::time_point until) override {
     if (server_) server_->Shutdown(until);
   }
@@ -111,6 +117,7 @@ class RealPeerServer : public PeerServer {
   RealPeerServer() = default;
 
   std::atomic<Time> used_{Time{}};
+  const std::shared_ptr<std::atomic<int>> calls_ = std::make_shared<std::atomic<int>>(0);
   GrpcServer::Services services_;
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
@@ -153,12 +160,14 @@ class RealServer : public GrpcServer {
   Status open() {
     for (const std::string& socket : options_.sockets) addresses_.push_back("unix:" + socket);
     if (Status opened = open_network(); !opened) return opened;
-    Result<std::unique_ptr<UnixAcceptor>> acceptor =
-        UnixAcceptor::listen({.paths = options_.sockets,
-                              .mode = options_.socket_mode,
-                              .on_connection = [this](UniqueFd connection, const SocketPeer& peer) {
-                                peers_.take(std::move(connection), peer_from(peer));
-                              }});
+    Result<std::unique_ptr<UnixAcceptor>> acceptor = UnixAcceptor::listen(
+        {.paths = options_.sockets,
+         .mode = options_.socket_mode,
+         .on_connection =
+             [this](UniqueFd connection, const SocketPeer& peer) {
+               peers_.take(std::move(connection), peer_from(peer));
+             },
+         .trusted = [this](const SocketPeer& peer) { return peer_from(peer).admin; }});
     if (!acceptor) return fail(acceptor.error());
     acceptor_ = *std::move(acceptor);
     return {};

@@ -38,8 +38,8 @@ class GrpcServer {
   // Makes what one server serves; `access` tells who makes its calls. Any thread.
   using MakeServices = std::function<Services(rpc::CallAccess access)>;
 
-  // Peers by Unix socket that are told apart at once, beyond which the one that called least
-  // recently is disconnected; it may connect again.
+  // Admins, and as many clients, by Unix socket that are told apart at once. Beyond that, of those
+  // who have no call the one that called least recently is disconnected, and may connect again.
   static constexpr std::size_t kMostPeers = 64;
 
   // `authenticator` outlives the server; `cut` as rpc::CallAccess::cut. Errors: kInvalidArgument

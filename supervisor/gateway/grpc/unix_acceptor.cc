@@ -140,17 +140,25 @@ void UnixAcceptor::accept_from(int listener) {
   }
   const Result<SocketPeer> peer = peer_of(connection.get());
   // Without it nobody knows what the other end may do: the connection ends.
-  if (!peer || !has_room(peer->uid)) return;
-  given_.push_back({connection.get(), inode_of(connection.get()), peer->uid});
+  if (!peer) return;
+  const bool trusted = options_.trusted && options_.trusted(*peer);
+  if (!has_room(peer->uid, trusted)) return;
+  given_.push_back({connection.get(), inode_of(connection.get()), peer->uid, trusted});
   options_.on_connection(std::move(connection), *peer);
 }
 
-bool UnixAcceptor::has_room(uid_t uid) {
-  const bool trusted = uid == 0 || uid == ::geteuid();
+bool UnixAcceptor::has_room(uid_t uid, bool trusted) {
   const auto fits = [&] {
-    const auto same = std::ranges::count(given_, uid, &Given::uid);
-    return given_.size() < options_.most &&
-           (trusted || static_cast<std::size_t>(same) < options_.most_of_user);
+    if (given_.size() >= options_.most) return false;
+    if (trusted) return true;
+    std::size_t untrusted = 0;
+    std::size_t same = 0;
+    for (const Given& one : given_) {
+      if (one.trusted) continue;
+      ++untrusted;
+      if (one.uid == uid) ++same;
+    }
+    return untrusted < options_.most_untrusted && same < options_.most_of_user;
   };
   if (fits()) return true;
   std::erase_if(given_, [](const Given& one) { return inode_of(one.fd) != one.inode; });

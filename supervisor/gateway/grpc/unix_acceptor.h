@@ -34,9 +34,12 @@ class UnixAcceptor {
     std::vector<std::string> paths;  // made ready by process::prepare_socket_path()
     mode_t mode = 0600;              // who may connect
     OnConnection on_connection;
-    // Connections at once, beyond which a new one is closed: of all, and of one user who is neither
-    // root nor berth's own.
-    std::size_t most = 512;
+    // Whose connections the others' never keep out. On its thread. Absent: nobody's.
+    std::function<bool(const SocketPeer& peer)> trusted{};
+    // Connections at once, beyond which a new one is closed: of all, of those who are not trusted
+    // together, and of one user of these.
+    std::size_t most = 576;
+    std::size_t most_untrusted = 512;
     std::size_t most_of_user = 256;
   };
 
@@ -55,7 +58,7 @@ class UnixAcceptor {
   void run();
   void accept_from(int listener);
   // Whether there is room for one more of that user.
-  bool has_room(uid_t uid);
+  bool has_room(uid_t uid, bool trusted);
 
   // One that was given away. Whoever has it closes it, after which its descriptor is another
   // file's, or nobody's.
@@ -63,6 +66,7 @@ class UnixAcceptor {
     int fd = -1;
     ino_t inode = 0;
     uid_t uid = 0;
+    bool trusted = false;
   };
 
   const Options options_;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -152,40 +154,157 @@ TEST(UnixAcceptor, ASocketThatCannotBeMadeIsNamed) {
   EXPECT_NE(acceptor.error().message.find(path), std::string::npos);
 }
 
-// Notes its end.
+TEST(UnixAcceptor, NobodyKeepsOutThoseWhoAreTrusted) {
+  const Folder folder;
+  const std::string path = folder.file("s");
+  std::mutex mutex;
+  std::vector<UniqueFd> taken;
+  std::atomic<int> count{0};
+  std::atomic<bool> trusted{false};
+  const auto acceptor =
+      UnixAcceptor::listen({.paths = {path},
+                            .mode = 0600,
+                            .on_connection =
+                                [&](UniqueFd connection, const SocketPeer&) {
+                                  const std::lock_guard lock(mutex);
+                                  taken.push_back(std::move(connection));
+                                  ++count;
+                                  count.notify_all();
+                                },
+                            .trusted = [&](const SocketPeer& /*peer*/) { return trusted.load(); },
+                            .most = 3,
+                            .most_untrusted = 2});
+  ASSERT_TRUE(acceptor);
+  const UniqueFd first = connect_to(path);
+  count.wait(0);
+  const UniqueFd second = connect_to(path);
+  count.wait(1);
+  const UniqueFd third = connect_to(path);
+  char byte = 0;
+  EXPECT_EQ(::read(third.get(), &byte, 1), 0) << "it is closed";
+  trusted = true;
+  const UniqueFd fourth = connect_to(path);
+  count.wait(2);
+  EXPECT_EQ(count, 3);
+}
+
+// Who has ended, for another thread.
+class Ends {
+ public:
+  void add(std::uint32_t uid) {
+    const std::lock_guard lock(mutex_);
+    uids_.push_back(uid);
+    changed_.notify_all();
+  }
+  // The first so many.
+  std::vector<std::uint32_t> wait(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kGenerous, [&] { return uids_.size() >= count; });
+    return uids_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::uint32_t> uids_;
+};
+
+// Notes its end, which waits for `may_end` where there is one.
 class NotingServer : public PeerServer {
  public:
-  NotingServer(std::uint32_t uid, std::vector<std::uint32_t>& ended) : uid_(uid), ended_(ended) {}
+  NotingServer(std::uint32_t uid, Ends& ends, std::set<std::uint32_t>& busy,
+               std::shared_future<void> may_end = {})
+      : uid_(uid), ends_(ends), busy_(busy), may_end_(std::move(may_end)) {}
   NotingServer(const NotingServer&) = delete;
   NotingServer& operator=(const NotingServer&) = delete;
-  ~NotingServer() override { ended_.push_back(uid_); }
+  ~NotingServer() override {
+    if (may_end_.valid()) may_end_.wait_for(kGenerous);
+    ends_.add(uid_);
+  }
   void take(UniqueFd /*connection*/) override { used_ = Time::clock::now(); }
   [[nodiscard]] Time last_used() const override { return used_; }
+  [[nodiscard]] bool busy() const override { return busy_.contains(uid_); }
   void shutdown(std::chrono::system_clock::time_point /*until*/) override {}
 
  private:
   const std::uint32_t uid_;
-  std::vector<std::uint32_t>& ended_;
+  Ends& ends_;
+  std::set<std::uint32_t>& busy_;
+  const std::shared_future<void> may_end_;
   Time used_{};
 };
 
 TEST(PeerServers, S6_EachPeerHasItsOwnAndThereIsABound) {
   std::vector<std::uint32_t> made;
-  std::vector<std::uint32_t> ended;
+  Ends ends;
+  std::set<std::uint32_t> busy;
   PeerServers servers(3, [&](const Peer& peer) {
     made.push_back(*peer.uid);
-    return std::make_unique<NotingServer>(*peer.uid, ended);
+    return std::make_unique<NotingServer>(*peer.uid, ends, busy);
   });
   for (const std::uint32_t uid : {1U, 2U, 1U, 3U}) servers.take({}, {.uid = uid});
   EXPECT_EQ(made, (std::vector<std::uint32_t>{1, 2, 3}));
   servers.take({}, {.uid = 2});
   servers.take({}, {.uid = 4});
-  EXPECT_EQ(ended, (std::vector<std::uint32_t>{1})) << "the one that was used least recently";
+  EXPECT_EQ(ends.wait(1), (std::vector<std::uint32_t>{1})) << "the one used least recently";
   EXPECT_EQ(servers.size(), 3U);
+}
+
+TEST(PeerServers, NobodysCallsEndForAnotherPeer) {
+  std::vector<std::uint32_t> made;
+  Ends ends;
+  std::set<std::uint32_t> busy{1, 2};
+  PeerServers servers(3, [&](const Peer& peer) {
+    made.push_back(*peer.uid);
+    return std::make_unique<NotingServer>(*peer.uid, ends, busy);
+  });
+  for (const std::uint32_t uid : {1U, 2U, 3U, 4U}) servers.take({}, {.uid = uid});
+  EXPECT_EQ(ends.wait(1), (std::vector<std::uint32_t>{3}));
+  busy.insert(4);
+  servers.take({}, {.uid = 5});
+  EXPECT_EQ(made, (std::vector<std::uint32_t>{1, 2, 3, 4})) << "each has calls";
+  busy.erase(1);
+  servers.take({}, {.uid = 5});
+  EXPECT_EQ(made.back(), 5U);
+  EXPECT_EQ(ends.wait(2), (std::vector<std::uint32_t>{3, 1}));
+}
+
+TEST(PeerServers, S6_ClientsTakeNoAdminsPlace) {
+  Ends ends;
+  std::set<std::uint32_t> busy{0, 1, 2};
+  std::vector<std::uint32_t> made;
+  PeerServers servers(2, [&](const Peer& peer) {
+    made.push_back(*peer.uid);
+    return std::make_unique<NotingServer>(*peer.uid, ends, busy);
+  });
+  servers.take({}, {.uid = 1});
+  servers.take({}, {.uid = 2});
+  servers.take({}, {.uid = 3});
+  EXPECT_EQ(made, (std::vector<std::uint32_t>{1, 2}));
+  servers.take({}, {.uid = 0, .admin = true});
   // The same user as an admin is another peer: he was not a member of the group before.
-  servers.take({}, {.uid = 4, .admin = true});
-  EXPECT_EQ(made.back(), 4U);
-  EXPECT_EQ(ended.size(), 2U);
+  servers.take({}, {.uid = 2, .admin = true});
+  EXPECT_EQ(made, (std::vector<std::uint32_t>{1, 2, 0, 2}));
+  EXPECT_EQ(servers.size(), 4U);
+}
+
+TEST(PeerServers, NobodyWaitsForOneThatEnds) {
+  Ends ends;
+  std::set<std::uint32_t> busy;
+  std::promise<void> may_end;
+  const std::shared_future<void> ended = may_end.get_future().share();
+  std::uint32_t made = 0;
+  PeerServers servers(1, [&](const Peer& peer) {
+    ++made;
+    return std::make_unique<NotingServer>(*peer.uid, ends, busy, ended);
+  });
+  for (std::uint32_t uid = 1; uid <= 100; ++uid) servers.take({}, {.uid = uid});
+  EXPECT_GT(made, 2U);
+  EXPECT_LT(made, 100U) << "without a bound of those that end";
+  may_end.set_value();
+  ends.wait(made - 1);
+  servers.take({}, {.uid = 101});
+  EXPECT_EQ(servers.size(), 1U);
 }
 
 TEST(PeerServers, OneThatCannotBeMadeCostsItsConnectionAlone) {
