@@ -19,6 +19,7 @@
 #include "supervisor/api_routes.h"
 #include "supervisor/core/entitlement.h"
 #include "supervisor/gateway/grpc/inference_service.h"
+#include "supervisor/gateway/grpc/reflection_service.h"
 #include "supervisor/gateway/openai/routes.h"
 
 namespace berth {
@@ -91,6 +92,10 @@ gateway::GrpcServer::Services Fronts::grpc_services(const rpc::CallAccess& acces
   services.push_back(std::make_unique<admin::AdminService>(parts_.state, access));
   services.push_back(
       std::make_unique<gateway::HealthService>(use, access, parts_.ready, health_changes_));
+  services.push_back(std::make_unique<gateway::ReflectionService>(
+      access,
+      std::vector<std::string>{v1::Inference::service_full_name(), v1::Admin::service_full_name(),
+                               grpc::health::v1::Health::service_full_name()}));
   return services;
 }
 

@@ -1,7 +1,6 @@
 #include "supervisor/gateway/grpc/grpc_server.h"
 
 #include <google/protobuf/stubs/logging.h>
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
@@ -241,7 +240,6 @@ class RealServer : public GrpcServer {
 void set_up_once() {
   static std::once_flag once;
   std::call_once(once, [] {
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     // What is wrong with a client's message is told to the client; standard error is not his.
     google::protobuf::SetLogHandler(nullptr);
   });

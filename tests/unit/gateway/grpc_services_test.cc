@@ -1,3 +1,4 @@
+#include <google/protobuf/descriptor.pb.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -8,8 +9,10 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <functional>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -20,9 +23,11 @@
 
 #include "berth/v1/inference.grpc.pb.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
 #include "supervisor/gateway/grpc/grpc_server.h"
 #include "supervisor/gateway/grpc/health_service.h"
 #include "supervisor/gateway/grpc/inference_service.h"
+#include "supervisor/gateway/grpc/reflection_service.h"
 #include "supervisor/process/asio_clock.h"
 #include "supervisor/rpc/error_detail.h"
 #include "tests/simulation/sim_world.h"
@@ -33,6 +38,9 @@ namespace {
 using grpc::health::v1::Health;
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
+using grpc::reflection::v1alpha::ServerReflection;
+using grpc::reflection::v1alpha::ServerReflectionRequest;
+using grpc::reflection::v1alpha::ServerReflectionResponse;
 
 constexpr auto kGenerous = std::chrono::seconds(60);
 
@@ -118,6 +126,9 @@ class GrpcServicesTest : public testing::Test {
           services.push_back(std::make_unique<InferenceService>(services_, access));
           services.push_back(std::make_unique<HealthService>(
               services_, access, [this] { return ready_.load(); }, changes_));
+          services.push_back(std::make_unique<ReflectionService>(
+              access, std::vector<std::string>{v1::Inference::service_full_name(),
+                                               Health::service_full_name()}));
           return services;
         });
     if (!server) throw std::runtime_error(server.error().message);
@@ -402,6 +413,92 @@ TEST_F(GrpcServicesTest, T94_AWatchOfTheServerEndsWithItsReadiness) {
   changes_.changed();
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+}
+
+TEST_F(GrpcServicesTest, ReflectionTellsWhatIsOfferedAndNothingElse) {
+  const auto reflection = ServerReflection::NewStub(channel_);
+  const auto with = context();
+  const auto stream = reflection->ServerReflectionInfo(with.get());
+  ServerReflectionRequest request;
+  ServerReflectionResponse response;
+  const auto ask = [&] { return stream->Write(request) && stream->Read(&response); };
+
+  request.set_list_services("*");
+  ASSERT_TRUE(ask());
+  std::vector<std::string> names;
+  for (const auto& service : response.list_services_response().service()) {
+    names.push_back(service.name());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"berth.v1.Inference", "grpc.health.v1.Health",
+                                             "grpc.reflection.v1alpha.ServerReflection"}));
+
+  request.set_file_containing_symbol("berth.v1.Inference.Tokenize");
+  ASSERT_TRUE(ask());
+  EXPECT_EQ(response.original_request().file_containing_symbol(), "berth.v1.Inference.Tokenize");
+  std::vector<std::string> files;
+  for (const std::string& bytes : response.file_descriptor_response().file_descriptor_proto()) {
+    google::protobuf::FileDescriptorProto file;
+    ASSERT_TRUE(file.ParseFromString(bytes));
+    files.push_back(file.name());
+  }
+  ASSERT_FALSE(files.empty());
+  EXPECT_EQ(files.front(), "berth/v1/inference.proto");
+  EXPECT_NE(std::ranges::find(files, "berth/v1/error.proto"), files.end()) << "what it imports";
+
+  request.set_file_by_filename("grpc/health/v1/health.proto");
+  ASSERT_TRUE(ask());
+  EXPECT_EQ(response.file_descriptor_response().file_descriptor_proto_size(), 1);
+  for (const char* name : {"berth.v1.Worker", "nothing.Here"}) {
+    request.set_file_containing_symbol(name);
+    ASSERT_TRUE(ask());
+    EXPECT_EQ(response.error_response().error_code(), grpc::StatusCode::NOT_FOUND) << name;
+  }
+  stream->WritesDone();
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(GrpcServicesTest, ReflectionRefusesStrangersAndQuestionsWithoutEnd) {
+  const auto reflection = ServerReflection::NewStub(channel_);
+  ServerReflectionResponse response;
+  const auto unknown = context(false);
+  const auto refused = reflection->ServerReflectionInfo(unknown.get());
+  EXPECT_FALSE(refused->Read(&response));
+  EXPECT_EQ(refused->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(detail_of(*unknown).reason(), "unauthenticated");
+
+  const auto with = context();
+  const auto stream = reflection->ServerReflectionInfo(with.get());
+  ServerReflectionRequest request;
+  request.set_file_by_filename(std::string(20000, 'a'));
+  ASSERT_TRUE(stream->Write(request));
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+// Each would hold one of the program, if it were answered as gRPC answers it.
+TEST_F(GrpcServicesTest, OpenReflectionStreamsHoldNoThreads) {
+  const auto threads = [] {
+    const auto tasks = std::filesystem::directory_iterator("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  const auto reflection = ServerReflection::NewStub(channel_);
+  const auto before = threads();
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<
+      std::unique_ptr<grpc::ClientReaderWriter<ServerReflectionRequest, ServerReflectionResponse>>>
+      streams;
+  ServerReflectionRequest request;
+  request.set_list_services("*");
+  ServerReflectionResponse response;
+  for (int i = 0; i < 100; ++i) {
+    contexts.push_back(context());
+    streams.push_back(reflection->ServerReflectionInfo(contexts.back().get()));
+    ASSERT_TRUE(streams.back()->Write(request));
+    ASSERT_TRUE(streams.back()->Read(&response));
+  }
+  EXPECT_LT(threads() - before, 50);
+  for (const auto& with : contexts) with->TryCancel();
 }
 
 }  // namespace
