@@ -150,9 +150,9 @@ bool TestHandler::wait_for_room(int times) {
   return changed_.wait_for(lock, kDeadline, [this, times] { return rooms_ >= times; });
 }
 
-bool TestHandler::wait_for_gone() {
+bool TestHandler::wait_for_gone(std::chrono::milliseconds deadline) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kDeadline, [this] { return gone_; });
+  return changed_.wait_for(lock, deadline, [this] { return gone_; });
 }
 
 std::vector<Route> HttpServerTest::routes() {

@@ -81,7 +81,7 @@ class TestHandler : public Handler {
   void on_room() override;
   void on_gone() override;
   bool wait_for_room(int times);
-  bool wait_for_gone();
+  bool wait_for_gone(std::chrono::milliseconds deadline = std::chrono::seconds(60));
 
  private:
   std::mutex mutex_;
