@@ -160,7 +160,7 @@ TEST_F(HttpStream, WhatIsReadAheadIsBounded) {
   });
   request.reply->send({.body = "first"});
   const std::string answer = flood.read_until("HTTP/1.1 431");
-  flood.close();
+  flood.hang_up();
   sender.join();
   EXPECT_TRUE(has(answer, "first")) << answer.substr(0, 500);
 }

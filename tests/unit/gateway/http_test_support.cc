@@ -55,6 +55,10 @@ bool RawClient::send(std::string_view bytes) {
   return true;
 }
 
+void RawClient::hang_up() {
+  ::shutdown(fd_.get(), SHUT_RDWR);
+}
+
 bool RawClient::more() {
   std::array<char, 16384> chunk{};
   const ssize_t got = ::recv(fd_.get(), chunk.data(), chunk.size(), 0);

@@ -38,6 +38,8 @@ class RawClient {
   std::string read_all();
   void end_sending();
   void close() { fd_.reset(); }
+  // Ends both directions; another thread may be sending.
+  void hang_up();
   [[nodiscard]] bool was_reset() const { return reset_; }
   // Takes what is there, or waits for it; how many bytes, 0 where the server closed.
   std::size_t read_some();
