@@ -44,6 +44,17 @@ void append_well_formed(std::string& out, std::string_view text) {
   }
 }
 
+template <typename Number>
+void append_number(std::string& out, Number number) {
+  if (!std::isfinite(number)) {
+    out += "null";
+    return;
+  }
+  std::array<char, 32> digits{};
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error == std::errc()) out.append(digits.data(), end);
+}
+
 }  // namespace
 
 void append_json_string(std::string& out, std::string_view text) {
@@ -59,13 +70,11 @@ void append_json_string(std::string& out, std::string_view text) {
 }
 
 void append_json_number(std::string& out, double number) {
-  if (!std::isfinite(number)) {
-    out += "null";
-    return;
-  }
-  std::array<char, 32> digits{};
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error == std::errc()) out.append(digits.data(), end);
+  append_number(out, number);
+}
+
+void append_json_number(std::string& out, float number) {
+  append_number(out, number);
 }
 
 }  // namespace berth

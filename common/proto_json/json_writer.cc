@@ -1,9 +1,5 @@
 #include "common/proto_json/json_writer.h"
 
-#include <array>
-#include <charconv>
-#include <cmath>
-
 #include "common/json_text.h"
 
 namespace berth {
@@ -37,13 +33,7 @@ void JsonWriter::number(double value) {
 
 void JsonWriter::number(float value) {
   before_value();
-  std::array<char, 32> digits{};
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  if (std::isfinite(value) && error == std::errc()) {
-    out_.append(digits.data(), end);
-  } else {
-    out_ += "null";
-  }
+  append_json_number(out_, value);
 }
 
 void JsonWriter::truth(bool value) {

@@ -1,16 +1,15 @@
 #include "supervisor/rpc/command_body.h"
 
 #include <algorithm>
-#include <array>
 #include <boost/json/serialize.hpp>
 #include <boost/json/string_view.hpp>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "common/json_text.h"
 #include "supervisor/rpc/json_piece.h"
 
 namespace berth::rpc {
@@ -22,11 +21,10 @@ std::string quoted(std::string_view text) {
   return boost::json::serialize(boost::json::string_view(text.data(), text.size()));
 }
 
-// The shortest text that reads as the same number.
 std::string number(float value) {
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  return {text.data(), end};
+  std::string text;
+  append_json_number(text, value);
+  return text;
 }
 std::string number(bool value) {
   return value ? "true" : "false";

@@ -31,6 +31,11 @@ void append_rate(std::string& out, std::string_view what, std::uint32_t tokens,
   append_field(out, name + "_per_second", tokens * kMicrosecondsPerMillisecond / took);
 }
 
+// Every piece has the usage or says that it is none.
+void append_no_usage(std::string& out, const AnswerHead& head) {
+  if (head.include_usage) out += ",\"usage\":null";
+}
+
 void append_bytes(std::string& out, std::string_view text) {
   out += ",\"bytes\":[";
   bool first = true;
@@ -50,6 +55,44 @@ void append_chat_token(std::string& out, const core::TokenLogprob& token) {
   out += ",\"logprob\":";
   append_logprob(out, token.logprob);
   append_bytes(out, token.text);
+}
+
+// "usage":{…}
+void append_usage(std::string& out, const core::Usage& usage) {
+  out += "\"usage\":{\"prompt_tokens\":";
+  append_whole(out, usage.prompt_tokens);
+  out += ",\"completion_tokens\":";
+  append_whole(out, usage.completion_tokens);
+  out += ",\"total_tokens\":";
+  append_whole(out, std::uint64_t{usage.prompt_tokens} + usage.completion_tokens);
+  out += ",\"prompt_tokens_details\":{\"cached_tokens\":";
+  append_whole(out, usage.cached_tokens);
+  out += "},\"completion_tokens_details\":{\"accepted_prediction_tokens\":";
+  append_whole(out, usage.accepted_tokens);
+  out += ",\"rejected_prediction_tokens\":";
+  append_whole(out, usage.drafted_tokens - std::min(usage.accepted_tokens, usage.drafted_tokens));
+  out += "}}";
+}
+
+// "timings":{…}, as llama.cpp's server has them, and berth's own.
+void append_timings(std::string& out, const core::DoneEvent& done) {
+  const core::Timings& timings = done.timings;
+  const std::uint32_t cached = std::min(done.usage.cached_tokens, done.usage.prompt_tokens);
+  out += "\"timings\":{\"cache_n\":";
+  append_whole(out, cached);
+  append_rate(out, "prompt", done.usage.prompt_tokens - cached, timings.prefill_us);
+  append_rate(out, "predicted", done.usage.completion_tokens, timings.decode_us);
+  const auto milliseconds = [&](std::string_view name, std::uint64_t microseconds) {
+    append_field(out, name, static_cast<double>(microseconds) / kMicrosecondsPerMillisecond);
+  };
+  milliseconds("queue_ms", timings.queue_us);
+  milliseconds("load_ms", timings.load_us);
+  milliseconds("first_token_ms", timings.first_token_us);
+  if (done.usage.drafted_tokens > 0) {
+    append_field(out, "draft_n", done.usage.drafted_tokens);
+    append_field(out, "draft_n_accepted", done.usage.accepted_tokens);
+  }
+  out += '}';
 }
 
 }  // namespace
@@ -73,40 +116,32 @@ void append_whole(std::string& out, std::uint64_t number) {
   if (error == std::errc()) out.append(digits.data(), end);
 }
 
-void append_usage(std::string& out, const core::Usage& usage) {
-  out += "\"usage\":{\"prompt_tokens\":";
-  append_whole(out, usage.prompt_tokens);
-  out += ",\"completion_tokens\":";
-  append_whole(out, usage.completion_tokens);
-  out += ",\"total_tokens\":";
-  append_whole(out, std::uint64_t{usage.prompt_tokens} + usage.completion_tokens);
-  out += ",\"prompt_tokens_details\":{\"cached_tokens\":";
-  append_whole(out, usage.cached_tokens);
-  out += "},\"completion_tokens_details\":{\"accepted_prediction_tokens\":";
-  append_whole(out, usage.accepted_tokens);
-  out += ",\"rejected_prediction_tokens\":";
-  append_whole(out, usage.drafted_tokens - std::min(usage.accepted_tokens, usage.drafted_tokens));
-  out += "}}";
+void append_piece_end(std::string& out, const AnswerHead& head) {
+  append_no_usage(out, head);
+  out += "}\n\n";
 }
 
-void append_timings(std::string& out, const core::DoneEvent& done) {
-  const core::Timings& timings = done.timings;
-  const std::uint32_t cached = std::min(done.usage.cached_tokens, done.usage.prompt_tokens);
-  out += "\"timings\":{\"cache_n\":";
-  append_whole(out, cached);
-  append_rate(out, "prompt", done.usage.prompt_tokens - cached, timings.prefill_us);
-  append_rate(out, "predicted", done.usage.completion_tokens, timings.decode_us);
-  const auto milliseconds = [&](std::string_view name, std::uint64_t microseconds) {
-    append_field(out, name, static_cast<double>(microseconds) / kMicrosecondsPerMillisecond);
-  };
-  milliseconds("queue_ms", timings.queue_us);
-  milliseconds("load_ms", timings.load_us);
-  milliseconds("first_token_ms", timings.first_token_us);
-  if (done.usage.drafted_tokens > 0) {
-    append_field(out, "draft_n", done.usage.drafted_tokens);
-    append_field(out, "draft_n_accepted", done.usage.accepted_tokens);
+void append_stream_end(std::string& out, const AnswerHead& head, const std::string& piece,
+                       const core::DoneEvent& done) {
+  append_no_usage(out, head);
+  out += ',';
+  append_timings(out, done);
+  out += "}\n\n";
+  if (head.include_usage) {
+    out += piece;
+    out += ",\"choices\":[],";
+    append_usage(out, done.usage);
+    out += "}\n\n";
   }
-  out += '}';
+  out += "data: [DONE]\n\n";
+}
+
+void append_answer_end(std::string& out, const core::DoneEvent& done) {
+  out += ',';
+  append_usage(out, done.usage);
+  out += ',';
+  append_timings(out, done);
+  out += "}\n";
 }
 
 void append_logprob(std::string& out, float logprob) {

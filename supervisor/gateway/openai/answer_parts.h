@@ -13,10 +13,14 @@ namespace berth::gateway::openai {
 
 // {"id":"PREFIX-…","object":"OBJECT","created":…,"model":"…","system_fingerprint":"…"
 std::string opening(const AnswerHead& head, std::string_view prefix, std::string_view object);
-// "usage":{…}
-void append_usage(std::string& out, const core::Usage& usage);
-// "timings":{…}, as llama.cpp's server has them, and berth's own.
-void append_timings(std::string& out, const core::DoneEvent& done);
+// ,"usage":null where a later piece has it; what every piece but the last has behind its choices.
+void append_piece_end(std::string& out, const AnswerHead& head);
+// Behind the choices of a stream's last piece with some: timings, the piece with the usage where it
+// was asked for, [DONE]. `piece`: how every piece begins.
+void append_stream_end(std::string& out, const AnswerHead& head, const std::string& piece,
+                       const core::DoneEvent& done);
+// Behind the choices of an answer that is sent at once.
+void append_answer_end(std::string& out, const core::DoneEvent& done);
 void append_whole(std::string& out, std::uint64_t number);
 // A logarithm that is minus infinity is -9999, as OpenAI has it.
 void append_logprob(std::string& out, float logprob);

@@ -56,8 +56,7 @@ void ChatWriter::open_choice(std::string& out) const {
 
 void ChatWriter::close_choice(std::string& out) const {
   out += "}]";
-  if (head_.include_usage) out += ",\"usage\":null";
-  out += "}\n\n";
+  append_piece_end(out, head_);
 }
 
 // OpenAI's content is null where an answer begins with a call.
@@ -140,17 +139,7 @@ void ChatWriter::write_end(const Finished& finished, std::string& out) {
   out += "{},\"logprobs\":null,\"finish_reason\":";
   append_json_string(out, finished.done.finish_reason);
   out += "}]";
-  if (head_.include_usage) out += ",\"usage\":null";
-  out += ',';
-  append_timings(out, finished.done);
-  out += "}\n\n";
-  if (head_.include_usage) {
-    out += piece_;
-    out += ",\"choices\":[],";
-    append_usage(out, finished.done.usage);
-    out += "}\n\n";
-  }
-  out += "data: [DONE]\n\n";
+  append_stream_end(out, head_, piece_, finished.done);
 }
 
 void ChatWriter::keep(const core::ToolCall& call) {
@@ -212,11 +201,8 @@ std::string ChatWriter::whole(const Finished& finished) {
   out += head_.logprobs ? "{\"content\":[" + logprobs_ + "],\"refusal\":null}" : "null";
   out += ",\"finish_reason\":";
   append_json_string(out, finished.done.finish_reason);
-  out += "}],";
-  append_usage(out, finished.done.usage);
-  out += ',';
-  append_timings(out, finished.done);
-  out += "}\n";
+  out += "}]";
+  append_answer_end(out, finished.done);
   return out;
 }
 

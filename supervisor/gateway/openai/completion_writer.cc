@@ -85,22 +85,12 @@ class CompletionWriter : public AnswerWriter {
     const bool logprobs = add_logprobs(token, lists);
     if (token.text.empty() && !logprobs) return;
     write_choice(token.text, logprobs ? &lists : nullptr, "", out);
-    close(out);
+    append_piece_end(out, head_);
   }
 
   void write_end(const Finished& finished, std::string& out) override {
     write_choice("", nullptr, finished.done.finish_reason, out);
-    if (head_.include_usage) out += ",\"usage\":null";
-    out += ',';
-    append_timings(out, finished.done);
-    out += "}\n\n";
-    if (head_.include_usage) {
-      out += piece_;
-      out += ",\"choices\":[],";
-      append_usage(out, finished.done.usage);
-      out += "}\n\n";
-    }
-    out += "data: [DONE]\n\n";
+    append_stream_end(out, head_, piece_, finished.done);
   }
 
   std::size_t collect(core::TokenEvent token) override {
@@ -121,11 +111,8 @@ class CompletionWriter : public AnswerWriter {
     }
     out += ",\"finish_reason\":";
     append_json_string(out, finished.done.finish_reason);
-    out += "}],";
-    append_usage(out, finished.done.usage);
-    out += ',';
-    append_timings(out, finished.done);
-    out += "}\n";
+    out += "}]";
+    append_answer_end(out, finished.done);
     return out;
   }
 
@@ -158,10 +145,6 @@ class CompletionWriter : public AnswerWriter {
       append_json_string(out, reason);
     }
     out += "}]";
-  }
-  void close(std::string& out) const {
-    if (head_.include_usage) out += ",\"usage\":null";
-    out += "}\n\n";
   }
 
   const AnswerHead head_;

@@ -1,9 +1,6 @@
 #include "supervisor/gateway/openai/embedding_answer.h"
 
-#include <array>
 #include <bit>
-#include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <mutex>
 #include <utility>
@@ -18,22 +15,11 @@
 namespace berth::gateway::openai {
 namespace {
 
-// The shortest text that reads back as the same float: half of a double's.
-void append_float(std::string& out, float number) {
-  if (!std::isfinite(number)) {
-    out += "null";
-    return;
-  }
-  std::array<char, 32> digits{};
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error == std::errc()) out.append(digits.data(), end);
-}
-
 void append_numbers(std::string& out, const std::vector<float>& values) {
   out += '[';
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i > 0) out += ',';
-    append_float(out, values[i]);
+    append_json_number(out, values[i]);
   }
   out += ']';
 }
