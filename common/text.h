@@ -31,6 +31,9 @@ void append_utf8(std::string& out, std::uint32_t code_point);
 // feeds to blanks, at most `limit` bytes, cut at a character. The set is that of L16.
 std::string printable_line(std::string_view text, std::size_t limit);
 
+// With ASCII's capitals as small letters.
+std::string lowered(std::string_view text);
+
 // The up to `count` names of `names` that are nearest to `wanted` (edit distance with
 // transposition, ignoring case; common prefixes count as near), nearest first; none that are far
 // off.

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "common/text.h"
+
 namespace berth::catalog {
 namespace {
 
@@ -32,14 +34,6 @@ bool is_ipv6(const std::string& host) {
 bool is_ipv4(const std::string& host) {
   in_addr parsed{};
   return inet_pton(AF_INET, host.c_str(), &parsed) == 1;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
 }
 
 // The host of "HOST:PORT", which has been checked; IPv6 without its brackets.
@@ -79,7 +73,7 @@ tl::expected<void, std::string> check_host_port(std::string_view address) {
 }
 
 tl::expected<std::string, std::string> normal_host(std::string_view text) {
-  const std::string host = lower(text);
+  const std::string host = lowered(text);
   if (host.starts_with('[') && host.ends_with(']')) {
     if (!is_ipv6(host.substr(1, host.size() - 2))) return wrong("it is not an IPv6 address");
     return host;
@@ -92,7 +86,7 @@ tl::expected<std::string, std::string> normal_host(std::string_view text) {
 }
 
 tl::expected<std::string, std::string> normal_origin(std::string_view text) {
-  const std::string origin = lower(text);
+  const std::string origin = lowered(text);
   if (origin == "*") return wrong("every page would be one; list those that may call the server");
   constexpr std::string_view kSeparator = "://";
   const std::size_t colon = origin.find(kSeparator);
@@ -122,7 +116,7 @@ tl::expected<std::string, std::string> normal_origin(std::string_view text) {
 
 bool is_local_address(std::string_view address) {
   if (is_unix_address(address)) return true;
-  const std::string host = lower(host_of(address));
+  const std::string host = lowered(host_of(address));
   if (host == "localhost") return true;
   in_addr four{};
   if (inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24U) == 127;

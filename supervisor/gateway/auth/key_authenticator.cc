@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/keys/key.h"
+#include "common/text.h"
 
 namespace berth::gateway {
 namespace {
@@ -14,10 +15,7 @@ namespace {
 std::optional<std::string_view> bearer_of(std::string_view header) {
   constexpr std::string_view kScheme = "bearer";
   if (header.size() <= kScheme.size() || header[kScheme.size()] != ' ') return std::nullopt;
-  const bool same = std::equal(kScheme.begin(), kScheme.end(), header.begin(), [](char a, char b) {
-    return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
-  });
-  if (!same) return std::nullopt;
+  if (lowered(header.substr(0, kScheme.size())) != kScheme) return std::nullopt;
   const std::size_t begin = header.find_first_not_of(' ', kScheme.size());
   if (begin == std::string_view::npos) return std::string_view();
   return header.substr(begin, header.find_last_not_of(" \t") - begin + 1);

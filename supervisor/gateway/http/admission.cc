@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "supervisor/gateway/http/host_header.h"
+#include "common/text.h"
 #include "supervisor/gateway/validate.h"
 
 namespace berth::gateway {
@@ -19,10 +19,7 @@ bool is_write(std::string_view method) {
 // "application/json", whatever parameters follow it.
 bool is_json(std::string_view type) {
   constexpr std::string_view kJson = "application/json";
-  const std::size_t end = std::min(type.find_first_of("; \t"), type.size());
-  return std::ranges::equal(type.substr(0, end), kJson, [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-  });
+  return lowered(type.substr(0, type.find_first_of("; \t"))) == kJson;
 }
 
 HttpResponse preflight_answer(const std::string& methods) {
@@ -36,7 +33,21 @@ HttpResponse preflight_answer(const std::string& methods) {
   return answer;
 }
 
+// Those that name no host allow none.
+std::vector<HostPort> parse_hosts(const std::vector<std::string>& texts) {
+  std::vector<HostPort> hosts;
+  for (const std::string& text : texts) {
+    if (std::optional<HostPort> host = parse_host(text)) hosts.push_back(*std::move(host));
+  }
+  return hosts;
+}
+
 }  // namespace
+
+Admission::Admission(Options options, const Router& router)
+    : options_(std::move(options)),
+      allowed_hosts_(parse_hosts(options_.allowed_hosts)),
+      router_(router) {}
 
 Verdict Admission::judge(const RequestHead& head, const Peer& peer) const {
   Verdict verdict;
@@ -66,7 +77,7 @@ Verdict Admission::judge(const RequestHead& head, const Peer& peer) const {
 Status Admission::check_source(const RequestHead& head, Presented& presented,
                                Verdict& verdict) const {
   const std::optional<HostPort> host = parse_host(head.host);
-  if (!host || !host_allowed(head.host, options_.allowed_hosts)) {
+  if (!host || !host_allowed(*host, allowed_hosts_)) {
     return fail(Reason::kPermissionDenied,
                 "The Host header names neither localhost, nor an address, nor a name of "
                 "server.allowed_hosts.");

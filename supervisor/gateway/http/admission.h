@@ -10,6 +10,7 @@
 #include "supervisor/core/caller.h"
 #include "supervisor/gateway/auth/authenticator.h"
 #include "supervisor/gateway/http/exchange.h"
+#include "supervisor/gateway/http/host_header.h"
 #include "supervisor/gateway/http/request_parser.h"
 #include "supervisor/gateway/http/router.h"
 
@@ -41,8 +42,7 @@ class Admission {
     bool secure = false;  // the connections are TLS
   };
 
-  Admission(Options options, const Router& router)
-      : options_(std::move(options)), router_(router) {}
+  Admission(Options options, const Router& router);
 
   [[nodiscard]] Verdict judge(const RequestHead& head, const Peer& peer) const;
   // Of a request that has no valid one, or none that could be read.
@@ -56,6 +56,7 @@ class Admission {
   [[nodiscard]] Status check_body(const RequestHead& head) const;
 
   const Options options_;
+  const std::vector<HostPort> allowed_hosts_;
   const Router& router_;
 };
 

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <system_error>
 
+#include "common/text.h"
+
 namespace berth::gateway {
 namespace {
 
@@ -17,14 +19,6 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (failed != std::errc() || end != text.data() + text.size() || text.size() > 5) return {};
   return port;
-}
-
-std::string lower(std::string_view text) {
-  std::string made(text);
-  std::ranges::transform(made, made.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return made;
 }
 
 bool is_name(std::string_view text) {
@@ -51,11 +45,11 @@ std::optional<HostPort> parse_host(std::string_view text) {
   if (bracket) {
     const std::size_t end = text.find(']');
     if (end == std::string_view::npos) return {};
-    host.name = lower(text.substr(1, end - 1));
+    host.name = lowered(text.substr(1, end - 1));
     rest = text.substr(end + 1);
   } else {
     const std::size_t colon = std::min(text.find(':'), text.size());
-    host.name = lower(text.substr(0, colon));
+    host.name = lowered(text.substr(0, colon));
     rest = text.substr(colon);
   }
   if (!rest.empty()) {
@@ -70,13 +64,10 @@ std::optional<HostPort> parse_host(std::string_view text) {
   return host;
 }
 
-bool host_allowed(std::string_view text, const std::vector<std::string>& allowed) {
-  const std::optional<HostPort> host = parse_host(text);
-  if (!host) return false;
-  if (host->address || host->name == "localhost") return true;
-  return std::ranges::any_of(allowed, [&host](const std::string& entry) {
-    const std::optional<HostPort> named = parse_host(entry);
-    return named && named->name == host->name && (!named->port || named->port == host->port);
+bool host_allowed(const HostPort& host, const std::vector<HostPort>& allowed) {
+  if (host.address || host.name == "localhost") return true;
+  return std::ranges::any_of(allowed, [&host](const HostPort& named) {
+    return named.name == host.name && (!named.port || named.port == host.port);
   });
 }
 

@@ -22,7 +22,7 @@ std::optional<HostPort> parse_host(std::string_view text);
 // Whether a Host header may be answered: "localhost" and IP addresses, with or without a port, and
 // the names of `allowed` (with a port: only that one). A page that a browser loaded from elsewhere
 // can reach us only through a name of its own (DNS rebinding), never through these.
-bool host_allowed(std::string_view host, const std::vector<std::string>& allowed = {});
+bool host_allowed(const HostPort& host, const std::vector<HostPort>& allowed);
 
 // Whether a page of this Origin came from the very server that Host names. `secure`: this
 // connection is TLS. Scheme, name and port must be the same.
