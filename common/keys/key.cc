@@ -4,27 +4,23 @@
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 
+#include <algorithm>
+
+#include "common/base64.h"
+
 namespace berth::keys {
 namespace {
 
 constexpr std::size_t kKeyBytes = 32;
 
-// RFC 4648, without padding.
+// RFC 4648, section 5, without padding.
 std::string base64url(const std::array<std::uint8_t, kKeyBytes>& bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   std::string out;
-  std::uint32_t bits = 0;
-  unsigned held = 0;
-  for (const std::uint8_t byte : bytes) {
-    bits = bits << 8U | byte;
-    held += 8;
-    while (held >= 6) {
-      held -= 6;
-      out += kDigits[bits >> held & 63U];
-    }
-  }
-  if (held > 0) out += kDigits[bits << (6 - held) & 63U];
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): bytes as text
+  append_base64(out, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  out.resize(out.find('='));
+  std::replace(out.begin(), out.end(), '+', '-');
+  std::replace(out.begin(), out.end(), '/', '_');
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "supervisor/gateway/http/router.h"
 
 #include <algorithm>
+#include <boost/url/pct_string_view.hpp>
 #include <cassert>
 #include <optional>
 #include <utility>
@@ -56,13 +57,6 @@ std::optional<std::vector<std::string_view>> matched(const std::vector<std::stri
   return arguments;
 }
 
-int hex(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 void add_method(std::string& methods, std::string_view method) {
   if (!methods.empty()) methods += ", ";
   methods += method;
@@ -72,26 +66,11 @@ void add_method(std::string& methods, std::string_view method) {
 }  // namespace
 
 Result<std::string> percent_decoded(std::string_view text) {
-  std::string made;
-  made.reserve(text.size());
-  bool good = true;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      made += text[i];
-      continue;
-    }
-    const int high = i + 2 < text.size() ? hex(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? hex(text[i + 2]) : -1;
-    if (high < 0 || low < 0) {
-      good = false;
-      break;
-    }
-    made += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  good = good && !first_invalid_utf8(made) && std::ranges::none_of(made, [](char c) {
-           return static_cast<unsigned char>(c) < ' ' || c == 0x7F;
-         });
+  const auto encoded = boost::urls::make_pct_string_view(text);
+  std::string made = encoded ? encoded->decode() : std::string();
+  const bool good = encoded && !first_invalid_utf8(made) && std::ranges::none_of(made, [](char c) {
+                      return static_cast<unsigned char>(c) < ' ' || c == 0x7F;
+                    });
   if (!good) {
     return fail(Reason::kInvalidArgument,
                 "The path has a part that is no percent-encoded text in UTF-8.");

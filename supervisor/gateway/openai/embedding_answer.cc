@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/base64.h"
 #include "common/json_text.h"
 #include "supervisor/gateway/embedding.h"
 #include "supervisor/gateway/http/error_response.h"
 #include "supervisor/gateway/openai/answer_parts.h"
-#include "supervisor/gateway/openai/base64.h"
 
 namespace berth::gateway::openai {
 namespace {

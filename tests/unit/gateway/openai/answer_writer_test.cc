@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/base64.h"
 #include "common/version.h"
-#include "supervisor/gateway/openai/base64.h"
 #include "supervisor/gateway/openai/embedding_answer.h"
 
 namespace berth::gateway::openai {

@@ -1,10 +1,10 @@
-#include "supervisor/gateway/openai/base64.h"
+#include "common/base64.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-namespace berth::gateway::openai {
+namespace berth {
 
 void append_base64(std::string& out, std::string_view bytes) {
   constexpr std::string_view kDigits =
@@ -24,4 +24,4 @@ void append_base64(std::string& out, std::string_view bytes) {
   }
 }
 
-}  // namespace berth::gateway::openai
+}  // namespace berth
