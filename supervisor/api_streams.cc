@@ -10,6 +10,7 @@
 #include "supervisor/admin/convert.h"
 #include "supervisor/admin/convert_failure.h"
 #include "supervisor/gateway/http/error_response.h"
+#include "supervisor/gateway/http/stream_head.h"
 
 namespace berth {
 namespace {
@@ -20,12 +21,9 @@ std::string to_line(const google::protobuf::Message& message) {
   return to_json(message, JsonWriter::Layout::kLine);
 }
 
-gateway::HttpResponse stream_head(std::string type) {
-  gateway::HttpResponse head;
-  head.content_type = std::move(type);
-  head.headers = {{"Cache-Control", "no-cache"},
-                  {"X-Accel-Buffering", "no"},
-                  {"X-Content-Type-Options", "nosniff"}};
+gateway::HttpResponse raw_stream_head(std::string type) {
+  gateway::HttpResponse head = gateway::stream_head(std::move(type));
+  head.headers.push_back({"X-Content-Type-Options", "nosniff"});
   return head;
 }
 
@@ -38,7 +36,7 @@ class EventStream : public gateway::Handler,
 
   void run(admin::ServerState& state, admin::EventAsk ask,
            std::unique_ptr<admin::EventHub::Place> place) {
-    reply_->begin(stream_head("text/event-stream"));
+    reply_->begin(raw_stream_head("text/event-stream"));
     const bool follow = ask.follow;
     const std::lock_guard lock(mutex_);
     feed_ = admin::EventFeed::start(state, std::move(ask), std::move(place), weak_from_this());
@@ -160,7 +158,7 @@ class LogStream : public gateway::Handler,
  private:
   void begin() {
     if (std::exchange(begun_, true)) return;
-    reply_->begin(stream_head("text/plain; charset=utf-8"));
+    reply_->begin(raw_stream_head("text/plain; charset=utf-8"));
   }
 
   const std::string id_;

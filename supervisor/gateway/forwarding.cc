@@ -21,6 +21,12 @@ bool succeeded(unsigned int status) {
   return status < 300;
 }
 
+std::uint64_t bytes_of(const ForwardedRequest& request) {
+  std::uint64_t bytes = 0;
+  for (const std::string& piece : request.body) bytes += piece.size();
+  return bytes;
+}
+
 }  // namespace
 
 void ask_whether_forwarded(const residency::Services& services, std::string model,
@@ -32,16 +38,6 @@ void ask_whether_forwarded(const residency::Services& services, std::string mode
         done((*found)->settings.kind == catalog::Kind::kCommand);
       });
 }
-
-namespace {
-
-std::uint64_t bytes_of(const ForwardedRequest& request) {
-  std::uint64_t bytes = 0;
-  for (const std::string& piece : request.body) bytes += piece.size();
-  return bytes;
-}
-
-}  // namespace
 
 std::shared_ptr<Forwarding> Forwarding::start(const residency::Services& services,
                                               core::Caller caller, ForwardedRequest request,

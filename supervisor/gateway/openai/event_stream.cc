@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "supervisor/gateway/http/error_response.h"
+#include "supervisor/gateway/http/stream_head.h"
 
 namespace berth::gateway::openai {
 namespace {
@@ -12,14 +13,6 @@ namespace {
 std::string percent(double fraction) {
   const double bounded = std::clamp(std::isfinite(fraction) ? fraction : 0.0, 0.0, 1.0);
   return std::to_string(static_cast<int>(bounded * 100)) + " %";
-}
-
-HttpResponse stream_head() {
-  HttpResponse head;
-  head.content_type = "text/event-stream; charset=utf-8";
-  // nginx and its like hold streams back otherwise (T33).
-  head.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
-  return head;
 }
 
 }  // namespace
@@ -88,7 +81,7 @@ void EventStream::show(std::string state) {
 
 void EventStream::commit() {
   if (std::exchange(committed_, true)) return;
-  reply_->begin(stream_head());
+  reply_->begin(stream_head("text/event-stream; charset=utf-8"));
 }
 
 void EventStream::put(std::string piece) {
