@@ -8,26 +8,13 @@ import subprocess
 import unittest
 
 import programs
-from scenario import Scenario
+from key_scenario import KEYS, KeyScenario
 
 BOTH_DOORS = '[server]\ngrpc = ["unix:run/berth.sock", "127.0.0.1:0"]\n'
-KEYS = '[auth]\nkeys_file = "keys"\n'
 COMPLETE = ("complete", "demo", "once upon", "--max-tokens", "1")
 
 
-class Access(Scenario):
-
-    def key_file(self) -> str:
-        return str(self.workspace.path / "keys")
-
-    def keys(self, *arguments: str, code: int = 0) -> str:
-        """`berth keys`, without a daemon."""
-        done = programs.run_berth(self.build, "keys", *arguments, "--keys-file", self.key_file())
-        self.assertEqual(done.returncode, code, done.stderr.decode())
-        return (done.stdout if code == 0 else done.stderr).decode()
-
-    def add_key(self, name: str, *options: str) -> str:
-        return self.keys("add", name, *options).strip()
+class Access(KeyScenario):
 
     # --- the file
 

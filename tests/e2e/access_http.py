@@ -4,9 +4,8 @@ import http.client
 import json
 
 import programs
-from scenario import Scenario
+from key_scenario import KEYS, KeyScenario
 
-KEYS = '[auth]\nkeys_file = "keys"\n'
 COMPLETION = {"model": "demo", "prompt": "once", "max_tokens": 1}
 
 
@@ -23,19 +22,7 @@ class Answer:
         return json.loads(self.text)["error"]
 
 
-class AccessHttp(Scenario):
-
-    def key_file(self) -> str:
-        return str(self.workspace.path / "keys")
-
-    def keys(self, *arguments: str, code: int = 0) -> str:
-        """`berth keys`, without a daemon."""
-        done = programs.run_berth(self.build, "keys", *arguments, "--keys-file", self.key_file())
-        self.assertEqual(done.returncode, code, done.stderr.decode())
-        return (done.stdout if code == 0 else done.stderr).decode()
-
-    def add_key(self, name: str, *options: str) -> str:
-        return self.keys("add", name, *options).strip()
+class AccessHttp(KeyScenario):
 
     def ask(self, daemon: programs.Berthd, path: str, key: str = "", body: dict | None = None,
             **headers: str) -> Answer:

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/simulation/sim_world.h"
+#include "tests/unit/gateway/gateway_world.h"
 
 namespace berth::gateway {
 namespace {
@@ -56,15 +56,16 @@ class Client : public ForwardResponder {
   std::optional<Error> failed;
 };
 
-class ForwardingTest : public testing::Test {
+std::vector<std::shared_ptr<const catalog::Model>> models() {
+  auto program = sim::make_model("program");
+  program->settings.kind = catalog::Kind::kCommand;
+  program->aliases = {"alias"};
+  return {sim::make_model("demo"), program};
+}
+
+class ForwardingTest : public testing::Test, protected GatewayWorld {
  protected:
-  ForwardingTest() {
-    auto program = sim::make_model("program");
-    program->settings.kind = catalog::Kind::kCommand;
-    program->aliases = {"alias"};
-    catalog_ = std::make_shared<const catalog::Catalog>(
-        std::vector<std::shared_ptr<const catalog::Model>>{sim::make_model("demo"), program});
-  }
+  ForwardingTest() : GatewayWorld(models()) {}
 
   // Every program from now on answers so.
   void answers(rpc::ForwardHead head, std::vector<std::string> pieces) {
@@ -86,13 +87,6 @@ class ForwardingTest : public testing::Test {
   bool run(const Client& client) {
     return world_.clock.run_until([&] { return client.over(); }, 1min);
   }
-
-  sim::SimWorld world_;
-  residency::Residency residency_{world_.environment()};
-  std::shared_ptr<const catalog::Catalog> catalog_;
-  residency::RequestBook requests_{world_.clock, world_.events};
-  const residency::Services services_{
-      world_.clock, world_.ids, world_.events, residency_, [this] { return catalog_; }, requests_};
 };
 
 TEST_F(ForwardingTest, L27_ARequestStartsAProgramAndIsPassedOn) {

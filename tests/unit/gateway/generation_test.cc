@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/simulation/sim_world.h"
+#include "tests/unit/gateway/gateway_world.h"
 
 namespace berth::gateway {
 namespace {
@@ -59,17 +59,17 @@ class Client : public Responder {
   std::size_t room_;
 };
 
-class GenerationTest : public testing::Test {
+std::vector<std::shared_ptr<const catalog::Model>> models() {
+  auto demo = sim::make_model("demo");
+  demo->aliases = {"gpt"};
+  auto program = sim::make_model("program");
+  program->settings.kind = catalog::Kind::kCommand;
+  return {demo, sim::make_model("other"), program};
+}
+
+class GenerationTest : public testing::Test, protected GatewayWorld {
  protected:
-  GenerationTest() {
-    auto demo = sim::make_model("demo");
-    demo->aliases = {"gpt"};
-    auto program = sim::make_model("program");
-    program->settings.kind = catalog::Kind::kCommand;
-    catalog_ =
-        std::make_shared<const catalog::Catalog>(std::vector<std::shared_ptr<const catalog::Model>>{
-            demo, sim::make_model("other"), program});
-  }
+  GenerationTest() : GatewayWorld(models()) {}
 
   std::shared_ptr<Generation> ask(std::shared_ptr<Client> client, const std::string& model = "demo",
                                   Duration timeout = 10min) {
@@ -84,13 +84,6 @@ class GenerationTest : public testing::Test {
   bool run(const Client& client, Duration at_most = 1min) {
     return world_.clock.run_until([&] { return client.over(); }, at_most);
   }
-
-  sim::SimWorld world_;
-  residency::Residency residency_{world_.environment()};
-  std::shared_ptr<const catalog::Catalog> catalog_;
-  residency::RequestBook requests_{world_.clock, world_.events};
-  const residency::Services services_{
-      world_.clock, world_.ids, world_.events, residency_, [this] { return catalog_; }, requests_};
 };
 
 // With a pool, whose work is done when a test says so.

@@ -10,7 +10,7 @@
 
 #include "supervisor/gateway/embedding.h"
 #include "supervisor/gateway/tokenizing.h"
-#include "tests/simulation/sim_world.h"
+#include "tests/unit/gateway/gateway_world.h"
 
 namespace berth::gateway {
 namespace {
@@ -39,17 +39,18 @@ class Client : public UnaryResponder<Answer> {
   std::optional<Error> failed;
 };
 
-class UnaryRequestTest : public testing::Test {
+std::vector<std::shared_ptr<const catalog::Model>> models() {
+  auto demo = sim::make_model("demo");
+  demo->aliases = {"gpt"};
+  demo->can_embed = true;
+  auto chat = sim::make_model("chat");
+  chat->can_embed = false;
+  return {demo, chat};
+}
+
+class UnaryRequestTest : public testing::Test, protected GatewayWorld {
  protected:
-  UnaryRequestTest() {
-    auto demo = sim::make_model("demo");
-    demo->aliases = {"gpt"};
-    demo->can_embed = true;
-    auto chat = sim::make_model("chat");
-    chat->can_embed = false;
-    catalog_ = std::make_shared<const catalog::Catalog>(
-        std::vector<std::shared_ptr<const catalog::Model>>{demo, chat});
-  }
+  UnaryRequestTest() : GatewayWorld(models()) {}
 
   std::shared_ptr<Embedding> embed(std::shared_ptr<Client<core::Embeddings>> client,
                                    const std::string& model = "gpt", Duration timeout = 10min) {
@@ -64,13 +65,6 @@ class UnaryRequestTest : public testing::Test {
   bool run(const Client<Answer>& client, Duration at_most = 1min) {
     return world_.clock.run_until([&] { return client.over(); }, at_most);
   }
-
-  sim::SimWorld world_;
-  residency::Residency residency_{world_.environment()};
-  std::shared_ptr<const catalog::Catalog> catalog_;
-  residency::RequestBook requests_{world_.clock, world_.events};
-  const residency::Services services_{
-      world_.clock, world_.ids, world_.events, residency_, [this] { return catalog_; }, requests_};
 };
 
 TEST_F(UnaryRequestTest, AColdModelIsLoadedAndEmbeds) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "supervisor/residency/residency.h"
-#include "tests/simulation/sim_world.h"
+#include "tests/unit/gateway/gateway_world.h"
 #include "tests/unit/gateway/openai/fake_reply.h"
 #include "tests/unit/gateway/openai/read.h"
 
@@ -32,22 +32,22 @@ struct Asked {
   [[nodiscard]] int status() const { return reply->sent ? reply->sent->status : 0; }
 };
 
-class RoutesTest : public testing::Test {
+std::vector<std::shared_ptr<const catalog::Model>> models() {
+  auto demo = sim::make_model("demo");
+  demo->aliases = {"gpt-4o-mini"};
+  demo->served_context = 4096;
+  demo->can_chat = true;
+  demo->can_embed = true;
+  auto broken = sim::make_model("broken");
+  broken->problem = "It is cut off.";
+  auto program = sim::make_model("program");
+  program->settings.kind = catalog::Kind::kCommand;
+  return {demo, broken, program, sim::make_model("org/name")};
+}
+
+class RoutesTest : public testing::Test, protected GatewayWorld {
  protected:
-  RoutesTest() {
-    auto demo = sim::make_model("demo");
-    demo->aliases = {"gpt-4o-mini"};
-    demo->served_context = 4096;
-    demo->can_chat = true;
-    demo->can_embed = true;
-    auto broken = sim::make_model("broken");
-    broken->problem = "It is cut off.";
-    auto program = sim::make_model("program");
-    program->settings.kind = catalog::Kind::kCommand;
-    catalog_ =
-        std::make_shared<const catalog::Catalog>(std::vector<std::shared_ptr<const catalog::Model>>{
-            demo, broken, program, sim::make_model("org/name")});
-  }
+  RoutesTest() : GatewayWorld(models()) {}
 
   Asked start(const std::string& method, const std::string& pattern, HttpRequest request) {
     Asked asked;
@@ -86,13 +86,6 @@ class RoutesTest : public testing::Test {
   void script(const sim::WorkerScript& script) {
     world_.workers.set_script([script](const std::string&) { return script; });
   }
-
-  sim::SimWorld world_;
-  residency::Residency residency_{world_.environment()};
-  std::shared_ptr<const catalog::Catalog> catalog_;
-  residency::RequestBook requests_{world_.clock, world_.events};
-  const residency::Services services_{
-      world_.clock, world_.ids, world_.events, residency_, [this] { return catalog_; }, requests_};
 };
 
 TEST_F(RoutesTest, AChatIsAnsweredAtOnce) {
