@@ -132,7 +132,13 @@ Status Fronts::open_http() {
   options.routes = http_routes();
   options.authenticator = &parts_.authenticator;
   options.ids = &parts_.state.services.ids;
-  options.events = &parts_.state.services.events;
+  options.on_refused = [&book = parts_.state.services.requests](const gateway::HttpRefusal& one) {
+    residency::RequestArrival arrival;
+    arrival.id = one.id;
+    if (one.caller != nullptr) arrival.tenant = one.caller->tenant;
+    arrival.protocol = "http";
+    book.refused(std::move(arrival), "", one.why);
+  };
   options.limits.max_body = server.max_body;
   options.limits.connections = connections_within_limit(options.limits.connections);
   options.allowed_hosts = server.allowed_hosts;

@@ -139,7 +139,8 @@ void Metrics::Impl::on_request_end(const residency::RequestRecord& record) {
   const prometheus::Labels by_model = {{"model", model}};
   std::string reason = record.reason;
   if (reason.empty()) reason = request_stage_name(record.stage);
-  requests_.Add({{"model", model}, {"reason", reason}}).Increment();
+  requests_.Add({{"model", model}, {"reason", reason}})
+      .Increment(static_cast<double>(record.alike));
   if (record.to_place) observe(queue_, by_model, *record.to_place);
   if (record.to_first_token) observe(first_token_, by_model, *record.to_first_token);
   if (record.stage != residency::RequestStage::kFinished) return;

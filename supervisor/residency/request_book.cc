@@ -130,7 +130,8 @@ std::shared_ptr<RequestEntry> RequestBook::arrive(RequestArrival arrival) {
 
 void RequestBook::ended(RequestEntry& entry) {
   const RequestRecord record = entry.record();
-  if (record.reason != name_of(Reason::kUnauthenticated)) keep(record);
+  const bool known = !record.tenant.empty() && record.reason != name_of(Reason::kUnauthenticated);
+  if (known) keep(record);
   if (entry.place_) {
     // The caller holds the entry too.
     live_.erase(*entry.place_);
@@ -152,36 +153,73 @@ void RequestBook::keep(const RequestRecord& record) {
 }
 
 void RequestBook::refused(RequestArrival arrival, std::string said, const Error& error) {
-  clock_.post([this, arrival = std::move(arrival), said = std::move(said), reason = error.reason,
-               message = core::message_for_log(error)]() mutable {
-    events::RequestRefused refusal;
-    refusal.request = arrival.id;
-    refusal.model = printable_line(said, kMostSaidBytes);
-    refusal.reason = name_of(reason);
-    refusal.message = message;
-    // Else those who share a tenant without a key would be shown what comes with wrong ones.
-    if (reason != Reason::kUnauthenticated) refusal.tenant = arrival.tenant;
-    refusal.protocol = arrival.protocol;
-    RequestEntry entry(*this, std::move(arrival));
-    entry.end(RequestStage::kRefused, reason);
-    tell_refusal(std::move(refusal));
-  });
+  events::RequestRefused event;
+  event.request = arrival.id;
+  event.model = printable_line(said, kMostSaidBytes);
+  event.reason = name_of(error.reason);
+  event.message = core::message_for_log(error);
+  // Else those who share a tenant without a key would be shown what comes with wrong ones.
+  if (error.reason != Reason::kUnauthenticated) event.tenant = arrival.tenant;
+  event.protocol = arrival.protocol;
+  {
+    const std::lock_guard lock(waiting_mutex_);
+    if (waiting_.size() < kRefusalsWaiting) {
+      waiting_.push_back({std::move(arrival), std::move(event), error.reason});
+    } else {
+      ++waiting_beyond_[error.reason];
+    }
+    if (std::exchange(noting_, true)) return;
+  }
+  clock_.post([this] { note_refusals(); });
+}
+
+void RequestBook::note_refusals() {
+  std::vector<Refusal> refusals;
+  std::map<Reason, std::uint64_t> beyond;
+  {
+    const std::lock_guard lock(waiting_mutex_);
+    refusals.swap(waiting_);
+    beyond.swap(waiting_beyond_);
+    noting_ = false;
+  }
+  for (Refusal& refusal : refusals) note_refusal(std::move(refusal));
+  begin_second();
+  for (const auto& [reason, count] : beyond) {
+    RequestRecord record;
+    record.stage = RequestStage::kRefused;
+    record.reason = name_of(reason);
+    record.arrived = clock_.wall_now();
+    record.alike = count;
+    if (on_end_) on_end_(record);
+    omit(count);
+  }
+}
+
+void RequestBook::note_refusal(Refusal refusal) {
+  refusal.arrival.deadline = clock_.now();
+  RequestEntry entry(*this, std::move(refusal.arrival));
+  entry.end(RequestStage::kRefused, refusal.reason);
+  tell_refusal(std::move(refusal.event));
+}
+
+void RequestBook::begin_second() {
+  const SteadyTime now = clock_.now();
+  if (second_began_ && now - *second_began_ < kSecond) return;
+  second_began_ = now;
+  told_ = 0;
+  told_of_.clear();
 }
 
 void RequestBook::tell_refusal(events::RequestRefused refusal) {
-  const SteadyTime now = clock_.now();
-  if (!second_began_ || now - *second_began_ >= kSecond) {
-    second_began_ = now;
-    told_ = 0;
-    told_of_.clear();
-  }
-  if (told_ < kRefusalsTold && told_of_[refusal.tenant] < kRefusalsToldOfTenant) {
-    ++told_;
-    ++told_of_[refusal.tenant];
-    events_.emit_typed(std::move(refusal));
-    return;
-  }
-  ++omitted_;
+  begin_second();
+  if (told_ >= kRefusalsTold || told_of_[refusal.tenant] >= kRefusalsToldOfTenant) return omit(1);
+  ++told_;
+  ++told_of_[refusal.tenant];
+  events_.emit_typed(std::move(refusal));
+}
+
+void RequestBook::omit(std::uint64_t count) {
+  omitted_ += count;
   if (omitted_timer_.armed()) return;
   omitted_timer_ = clock_.sleep_until(*second_began_ + kSecond, [this] { tell_omitted(); });
 }

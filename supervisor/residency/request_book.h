@@ -9,6 +9,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,7 +39,7 @@ std::string_view request_stage_name(RequestStage stage);
 struct RequestArrival {
   std::string id;        // the client may have chosen it: not always the only one of that name
   std::string model;     // the catalogue's name; empty: there is no such model
-  std::string tenant;    // core::Caller::tenant
+  std::string tenant;    // core::Caller::tenant; empty: of a refusal before anybody was known
   std::string protocol;  // grpc | http
   SteadyTime deadline{};
   // Ends it, on the core strand; does nothing once it has ended. Must not own what owns the entry.
@@ -60,7 +61,9 @@ struct RequestRecord {
   std::string protocol;
   std::string instance_id;  // empty: it got no place
   RequestStage stage = RequestStage::kWaiting;
-  std::string reason;  // of one that failed or was refused: a name of the error table
+  std::string reason;       // of one that failed or was refused: a name of the error table
+  std::uint64_t alike = 1;  // requests that it stands for: more than one only of those refused in
+                            // a flood, of which nothing but the reason is known
   WallTime arrived{};
   std::optional<WallTime> admitted;
   std::optional<WallTime> first_token;
@@ -143,6 +146,8 @@ class RequestBook {
   // push every other event out of what is kept.
   static constexpr std::uint32_t kRefusalsTold = 50;
   static constexpr std::uint32_t kRefusalsToldOfTenant = 10;
+  // Refusals that wait for the core strand; of those beyond it only the reasons are counted.
+  static constexpr std::size_t kRefusalsWaiting = 256;
 
   using OnEnd = std::function<void(const RequestRecord&)>;
 
@@ -155,8 +160,9 @@ class RequestBook {
   [[nodiscard]] std::shared_ptr<RequestEntry> arrive(RequestArrival arrival);
 
   // A request was refused at the door, before it could wait: its line and its event. `said`: the
-  // model as the client named it. What nobody known asked (kUnauthenticated) is counted and told to
-  // admins, and not listed. Any thread.
+  // model as the client named it. What nobody known asked (no tenant, or kUnauthenticated) is
+  // counted and told to admins, and not listed. However many come, one task at a time waits for
+  // them on the core strand. Any thread.
   void refused(RequestArrival arrival, std::string said, const Error& error);
   // The event of a refusal, unless too many came within this second: those are counted and told
   // together.
@@ -195,7 +201,18 @@ class RequestBook {
     std::uint64_t last = 0;
   };
 
+  // One that waits for the core strand.
+  struct Refusal {
+    RequestArrival arrival;
+    events::RequestRefused event;
+    Reason reason;
+  };
+
   void ended(RequestEntry& entry);
+  void note_refusals();
+  void note_refusal(Refusal refusal);
+  void begin_second();
+  void omit(std::uint64_t count);
   void keep(const RequestRecord& record);
   void tell_omitted();
 
@@ -209,8 +226,14 @@ class RequestBook {
   std::optional<SteadyTime> second_began_;  // of the refusals below
   std::uint32_t told_ = 0;
   std::map<std::string, std::uint32_t> told_of_;  // by tenant
-  std::uint32_t omitted_ = 0;
+  std::uint64_t omitted_ = 0;
   Timer omitted_timer_;
+
+  // Held only to put something in or to take all.
+  std::mutex waiting_mutex_;
+  std::vector<Refusal> waiting_;
+  std::map<Reason, std::uint64_t> waiting_beyond_;
+  bool noting_ = false;  // a task is posted that takes them
 };
 
 }  // namespace berth::residency

@@ -171,7 +171,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                       .max_body = kMaxBody},
                                      router());
   gateway::BodyBudget budget(16 * kMaxBody, 16 * kMaxBody);
-  gateway::RefusalLog refusals(nullptr);
+  int refused = 0;
   bool ended = false;
   int running = 0;
   asio::io_context io(1);
@@ -180,9 +180,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                      .admission = admission,
                                      .mailbox = std::make_shared<gateway::Mailbox>(io),
                                      .budget = budget,
-                                     .refusals = refusals,
                                      .run_blocking = {},
                                      .on_closed = [&ended](gateway::Connection&) { ended = true; },
+                                     .on_refused =
+                                         [&refused](const gateway::HttpRefusal& one) {
+                                           require(!one.id.empty());
+                                           ++refused;
+                                         },
                                      .on_answers_full = {},
                                      .on_running = [&running](int change) { running += change; }};
   context.limits.max_body = kMaxBody;

@@ -110,7 +110,6 @@ void InferenceService::note_refused(const std::string& id, const Result<core::Ca
   arrival.id = id;
   if (caller) arrival.tenant = caller->tenant;
   arrival.protocol = kDoor;
-  arrival.deadline = services_.clock.now();
   services_.requests.refused(std::move(arrival), model, error);
 }
 

@@ -134,6 +134,7 @@ Status Admission::check_caller(const RequestHead& head, const Peer& peer,
   Result<core::Caller> caller = options_.authenticator->authenticate(peer, presented);
   if (!caller) return fail(caller.error());
   verdict.caller = *std::move(caller);
+  verdict.known = true;
   verdict.caller.door = "http";
   if (access == Access::kAdmin && !verdict.caller.admin()) {
     return fail(Reason::kPermissionDenied, head.method + " " + head.path + " needs an admin key.");

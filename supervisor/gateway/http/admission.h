@@ -19,7 +19,8 @@ namespace berth::gateway {
 // What the checks of a request's head came to. Exactly one of route, answer and refusal is set.
 struct Verdict {
   std::string request_id;
-  core::Caller caller;              // the least of all, before his key was looked at
+  core::Caller caller;              // the least of all, until he is known
+  bool known = false;               // whether his key was looked at
   std::vector<HttpHeader> headers;  // go out with whatever is answered: CORS, Allow
   std::vector<std::string> arguments;
   const Route* route = nullptr;

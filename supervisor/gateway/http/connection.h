@@ -19,7 +19,6 @@
 #include "supervisor/gateway/http/exchange.h"
 #include "supervisor/gateway/http/http_limits.h"
 #include "supervisor/gateway/http/mailbox.h"
-#include "supervisor/gateway/http/refusal_log.h"
 #include "supervisor/gateway/http/reply_queue.h"
 #include "supervisor/gateway/http/transport.h"
 
@@ -34,10 +33,10 @@ struct ConnectionContext {
   const Admission& admission;
   std::shared_ptr<Mailbox> mailbox;
   BodyBudget& budget;
-  RefusalLog& refusals;
   // Null: everything runs on the server's thread.
   std::function<void(std::function<void()>)> run_blocking;
   std::function<void(Connection&)> on_closed;
+  std::function<void(const HttpRefusal&)> on_refused;  // HttpOptions::on_refused; never empty
   // Too much waits for clients who do not take it.
   std::function<void(Connection& latest)> on_answers_full;
   std::uint64_t answers = 0;  // bytes of large answers that are being written
@@ -89,6 +88,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::string request_id;
     std::vector<HttpHeader> headers;
     core::Caller caller;
+    bool known = false;  // who that is
     bool head_only = false;
     bool old_version = false;
     bool keep_alive = false;

@@ -44,6 +44,7 @@ void Connection::open_exchange(const RequestHead& head, Verdict& verdict) {
   exchange_.request_id = verdict.request_id;
   exchange_.headers = std::move(verdict.headers);
   exchange_.caller = verdict.caller;
+  exchange_.known = verdict.known;
   exchange_.head_only = head.method == "HEAD";
   exchange_.old_version = head.old_version;
   exchange_.keep_alive = head.keep_alive && !head.old_version;
@@ -55,7 +56,9 @@ void Connection::end_exchange() {
 }
 
 void Connection::refuse(const Error& why) {
-  context_.refusals.tell(exchange_.request_id, why, now());
+  context_.on_refused({.id = exchange_.request_id,
+                       .caller = exchange_.known ? &exchange_.caller : nullptr,
+                       .why = why});
   exchange_.reply->send(error_response(why, exchange_.request_id, exchange_.caller));
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/result.h"
 #include "supervisor/core/caller.h"
 
 namespace berth::gateway {
@@ -36,6 +37,13 @@ struct HttpResponse {
   std::string content_type = "application/json";
   std::vector<HttpHeader> headers{};
   std::string body{};
+};
+
+// A request that was refused before a handler saw it.
+struct HttpRefusal {
+  const std::string& id;
+  const core::Caller* caller;  // null: refused before he was known
+  const Error& why;
 };
 
 // The answer to one request. Thread-safe; nothing blocks. Exactly one of send() and begin(), once;

@@ -81,7 +81,6 @@ class RealHttpServer : public HttpServer {
                    router_),
         budget_(std::max(options.limits.bodies_in_flight, 4 * options.limits.max_body),
                 options.limits.small_bodies_in_flight),
-        refusals_(options.events),
         mailbox_(std::make_shared<Mailbox>(io_)),
         context_{
             .io = io_,
@@ -89,9 +88,10 @@ class RealHttpServer : public HttpServer {
             .admission = admission_,
             .mailbox = mailbox_,
             .budget = budget_,
-            .refusals = refusals_,
             .run_blocking = std::move(options.run_blocking),
             .on_closed = [this](Connection& gone) { connections_.remove(gone); },
+            .on_refused =
+                options.on_refused ? std::move(options.on_refused) : [](const HttpRefusal&) {},
             .on_answers_full =
                 [this](Connection& latest) { connections_.end_slowest_readers(context_, latest); },
             .on_running = [this](int change) { running_.add(change); }} {}
@@ -186,12 +186,13 @@ class RealHttpServer : public HttpServer {
 
   // Says why, as far as the socket takes it at once.
   void turn_away(tcp::socket& socket) {
-    if (tls_) return;
     ErrorExtras extras;
     extras.retry_after_seconds = 1;
+    const Error why(Reason::kQueueFull, "Too many connections are open.", std::move(extras));
     const std::string id = admission_.new_id();
-    const HttpResponse response = error_response(
-        Error(Reason::kQueueFull, "Too many connections are open.", std::move(extras)), id, {});
+    context_.on_refused({.id = id, .caller = nullptr, .why = why});
+    if (tls_) return;
+    const HttpResponse response = error_response(why, id, {});
     ResponseFrame frame;
     frame.keep_alive = false;
     frame.request_id = id;
@@ -224,7 +225,6 @@ class RealHttpServer : public HttpServer {
   const Router router_;
   const Admission admission_;
   BodyBudget budget_;
-  RefusalLog refusals_;
   RunningCount running_;
   ConnectionTable connections_;
   const std::shared_ptr<std::string> scratch_ =

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "common/event.h"
 #include "common/result.h"
 #include "common/uuid.h"
 #include "supervisor/gateway/auth/authenticator.h"
@@ -21,7 +20,9 @@ struct HttpOptions {
   std::vector<Route> routes{};
   const Authenticator* authenticator = nullptr;  // null: only routes that are open are served
   IdSource* ids = nullptr;                       // never null: of requests that bring no id
-  EventSink* events = nullptr;                   // null: nobody is told of refusals
+  // Told of each request, and of each connection that finds no room, on the server's thread. Must
+  // not block. Empty: nobody is told.
+  std::function<void(const HttpRefusal&)> on_refused{};
   HttpLimits limits{};
   std::vector<std::string> allowed_hosts{};  // besides localhost and addresses
   std::vector<std::string> cors_origins{};   // "https://host:port"; their pages may call

@@ -30,7 +30,6 @@ void refuse(const residency::Services& services, const Exchange& exchange, const
   arrival.id = exchange.id;
   arrival.tenant = exchange.caller.tenant;
   arrival.protocol = "http";
-  arrival.deadline = services.clock.now();
   services.requests.refused(std::move(arrival), model, error);
   exchange.reply->send(error_response(error, exchange.id, exchange.caller));
 }

@@ -126,16 +126,6 @@ Result<core::Caller> FakeAuthenticator::authenticate(const Peer& peer,
   return caller;
 }
 
-void FakeEvents::emit(Event event) {
-  const std::lock_guard lock(mutex_);
-  events_.push_back(std::move(event));
-}
-
-std::vector<Event> FakeEvents::taken() {
-  const std::lock_guard lock(mutex_);
-  return events_;
-}
-
 void TestHandler::on_room() {
   const std::lock_guard lock(mutex_);
   ++rooms_;
@@ -202,7 +192,12 @@ void HttpServerTest::serve(HttpOptions options) {
   options.routes = routes();
   options.authenticator = &authenticator_;
   options.ids = &ids_;
-  options.events = &events_;
+  options.on_refused = [this](const HttpRefusal& one) {
+    std::string line(reason_info(one.why.reason).name);
+    if (one.caller != nullptr) line += " " + one.caller->tenant;
+    const std::lock_guard lock(mutex_);
+    refused_.push_back(one.id.empty() ? "no id" : std::move(line));
+  };
   auto server = HttpServer::listen(std::move(options));
   ASSERT_TRUE(server) << server.error().message;
   server_ = *std::move(server);
@@ -224,6 +219,11 @@ std::string HttpServerTest::ask(const std::string& head, const std::string& body
 
 std::string HttpServerTest::get(const std::string& target, const std::string& host) {
   return ask("GET " + target + " HTTP/1.1\r\nHost: " + host + "\r\n");
+}
+
+std::vector<std::string> HttpServerTest::refused() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(refused_, {});
 }
 
 std::string status_of(const std::string& answer) {

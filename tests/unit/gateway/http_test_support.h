@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "common/event.h"
 #include "common/fd.h"
 #include "common/uuid.h"
 #include "supervisor/gateway/http/http_server.h"
@@ -66,17 +65,6 @@ class FakeAuthenticator : public Authenticator {
   mutable bool forwarded = false;
 };
 
-// Collects events.
-class FakeEvents : public EventSink {
- public:
-  void emit(Event event) override;
-  std::vector<Event> taken();
-
- private:
-  std::mutex mutex_;
-  std::vector<Event> events_;
-};
-
 // A handler that does nothing by itself: the test answers through it.
 class TestHandler : public Handler {
  public:
@@ -121,14 +109,16 @@ class HttpServerTest : public testing::Test {
   // One request on a connection of its own.
   std::string ask(const std::string& head, const std::string& body = "");
   std::string get(const std::string& target, const std::string& host = "localhost");
+  // What was refused since the last call: "REASON TENANT", where the tenant was known.
+  std::vector<std::string> refused();
 
   FakeAuthenticator authenticator_;
-  FakeEvents events_;
   SystemIdSource ids_;
   std::atomic<bool> ready_{true};
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::vector<Arrived> waiting_;
+  std::vector<std::string> refused_;
   std::unique_ptr<HttpServer> server_;
 };
 

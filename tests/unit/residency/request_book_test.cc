@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -168,6 +170,31 @@ TEST_F(RequestBookTest, OfHowManyTenantsItIsKeptIsBounded) {
   }
   EXPECT_THAT(book_.ended("t0"), IsEmpty());
   EXPECT_THAT(book_.ended("t1"), SizeIs(1));
+}
+
+TEST_F(RequestBookTest, AFloodOfRefusalsIsCountedAndDoesNotFloodTheCoreStrand) {
+  std::map<std::string, std::uint64_t> counted;
+  book_.on_end([&counted](const RequestRecord& record) { counted[record.reason] += record.alike; });
+  for (int i = 0; i < 10'000; ++i) {
+    refuse("", i % 2 == 0 ? Reason::kNotFound : Reason::kUnauthenticated);
+  }
+  EXPECT_TRUE(counted.empty()) << "not on the thread that refuses";
+  int tasks = 0;
+  clock_.on_step([&tasks] { ++tasks; });
+  clock_.settle();
+  clock_.on_step({});
+  EXPECT_EQ(tasks, 1) << "for all of them";
+  EXPECT_EQ(counted["not_found"], 5'000U);
+  EXPECT_EQ(counted["unauthenticated"], 5'000U);
+  EXPECT_THAT(book_.ended(), IsEmpty()) << "nobody was known";
+  EXPECT_EQ(events_.count("request.refused"), RequestBook::kRefusalsToldOfTenant);
+  clock_.advance(2s);
+  EXPECT_EQ(sim::SimEvents::field(*events_.last("request.refusals_omitted"), "count"), "9990");
+  // The next ones are seen, too.
+  refuse("uid:1", Reason::kNotFound);
+  clock_.settle();
+  EXPECT_EQ(counted["not_found"], 5'001U);
+  EXPECT_THAT(book_.ended("uid:1"), SizeIs(1));
 }
 
 TEST_F(RequestBookTest, WhatComesWithAWrongKeyIsNobodysRequest) {
