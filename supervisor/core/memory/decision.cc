@@ -1,0 +1,39 @@
+#include "supervisor/core/memory/decision.h"
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace berth::core {
+namespace {
+
+template <typename T, std::size_t kCount>
+std::string_view name_of(const std::array<std::string_view, kCount>& names, T value) {
+  return names.at(static_cast<std::size_t>(value));
+}
+
+constexpr std::array<std::string_view, 7> kParkNames = {
+    "leaving", "closing", "grace", "clients", "older_waiter", "foreign_use", "idle_room"};
+static_assert(kParkNames.size() == static_cast<std::size_t>(ParkFor::kIdleRoom) + 1);
+
+constexpr std::array<std::string_view, 5> kRefusalNames = {"device_missing", "never_fits", "pinned",
+                                                           "stuck", "foreign_use"};
+static_assert(kRefusalNames.size() == static_cast<std::size_t>(RefuseWhy::kForeign) + 1);
+
+constexpr std::array<std::string_view, 6> kDecisionNames = {"fits",     "shrink_bank", "evict",
+                                                            "pre_empt", "park",        "refuse"};
+static_assert(kDecisionNames.size() == std::variant_size_v<Decision>);
+
+}  // namespace
+
+std::string_view park_name(ParkFor what) {
+  return name_of(kParkNames, what);
+}
+std::string_view refusal_name(RefuseWhy why) {
+  return name_of(kRefusalNames, why);
+}
+std::string_view decision_name(const Decision& decision) {
+  return name_of(kDecisionNames, decision.index());
+}
+
+}  // namespace berth::core
