@@ -21,9 +21,9 @@ inline std::optional<std::string> read_proc(const std::string& path) {
   return text;
 }
 
-// The number at the front of `text`, blanks before it skipped.
+// The number at the front of `text`, blanks and tabs before it skipped.
 inline std::optional<std::uint64_t> leading_number(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{}) return std::nullopt;

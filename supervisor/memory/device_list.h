@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "common/result.h"
+#include "supervisor/core/memory/domain_table.h"
+
+namespace berth::memory {
+
+// The devices of the JSON document that `berth-worker --devices` prints, in its order, at most 64
+// of them. Errors: kInternal, what of it is not as expected.
+Result<std::vector<core::ListedDevice>> parse_device_list(std::string_view json);
+
+}  // namespace berth::memory
