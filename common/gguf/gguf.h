@@ -101,6 +101,16 @@ struct Summary {
 // missing shard names the file that should be there. Refuses what is not the first shard.
 Result<Summary> read_model(const std::string& path);
 
+// All that the headers of a model's shards say. Up to some ten megabytes: not to be kept.
+struct WholeModel {
+  Summary summary;
+  Header first;                 // of the first shard; its metadata is the model's, tensors moved
+  std::vector<Tensor> tensors;  // of all shards, in their order
+};
+
+// As read_model(), with everything that was read on the way.
+Result<WholeModel> read_whole_model(const std::string& path);
+
 // Whether a file name is that of a shard after the first: "x-00002-of-00003.gguf".
 bool is_later_shard(std::string_view file_name);
 // The model's name: file stem without "-00001-of-00003".

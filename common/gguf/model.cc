@@ -2,6 +2,7 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -46,22 +47,24 @@ std::string absolute_path(const std::string& path) {
 struct Totals {
   std::map<std::uint32_t, std::uint64_t> bytes_by_type;
   std::unordered_set<std::string> names;  // kept only where there is more than one shard
-  std::uint64_t tensors = 0;
 };
 
 Status add_shard(const std::string& path, Header& header, bool several, Totals& totals,
-                 Summary& summary) {
-  for (Tensor& tensor : header.tensors) {
+                 WholeModel& whole) {
+  Summary& summary = whole.summary;
+  if (whole.tensors.size() + header.tensors.size() > kMaxTensors) {
+    return bad(path, "the shards have more than " + std::to_string(kMaxTensors) + " tensors");
+  }
+  for (const Tensor& tensor : header.tensors) {
     summary.parameters += tensor.elements;
     totals.bytes_by_type[tensor.type] += tensor.bytes;
-    if (several && !totals.names.insert(std::move(tensor.name)).second) {
+    if (several && !totals.names.insert(tensor.name).second) {
       return bad(path, "a tensor of this shard is in an earlier shard, too");
     }
   }
-  totals.tensors += header.tensors.size();
-  if (totals.tensors > kMaxTensors) {
-    return bad(path, "the shards have more than " + std::to_string(kMaxTensors) + " tensors");
-  }
+  whole.tensors.insert(whole.tensors.end(), std::make_move_iterator(header.tensors.begin()),
+                       std::make_move_iterator(header.tensors.end()));
+  header.tensors.clear();
   summary.file_bytes += header.file_bytes;
   summary.modified_unix_ms = std::max(summary.modified_unix_ms, header.modified_unix_ms);
   summary.shards.push_back(path);
@@ -165,37 +168,40 @@ void describe(const Header& header, Summary& summary) {
 
 }  // namespace
 
-Result<Summary> read_model(const std::string& path) {
-  auto first = read_header(path);
-  if (!first) return fail(std::move(first).error());
+Result<WholeModel> read_whole_model(const std::string& path) {
+  auto header = read_header(path);
+  if (!header) return fail(std::move(header).error());
   const std::string whole_path = absolute_path(path);
-  auto split = split_of(whole_path, *first);
+  auto split = split_of(whole_path, *header);
   if (!split) return fail(std::move(split).error());
 
-  Summary summary;
+  WholeModel whole;
+  whole.first = std::move(*header);
+  const Header& first = whole.first;
+  Summary& summary = whole.summary;
   summary.architecture =
-      printable_line(first->text("general.architecture").value_or(""), kMaxArchitectureBytes);
+      printable_line(first.text("general.architecture").value_or(""), kMaxArchitectureBytes);
   if (summary.architecture.empty()) {
     return bad(path, "does not say its architecture ('general.architecture'): it is no model");
   }
-  describe(*first, summary);
+  describe(first, summary);
 
   const bool several = split->count > 1;
   Totals totals;
-  const std::uint64_t expected_tensors = first->integer("split.tensors.count").value_or(0);
-  if (auto added = add_shard(whole_path, *first, several, totals, summary); !added) {
+  const std::uint64_t expected_tensors = first.integer("split.tensors.count").value_or(0);
+  if (auto added = add_shard(whole_path, whole.first, several, totals, whole); !added) {
     return fail(std::move(added).error());
   }
   for (std::uint32_t number = 2; number <= split->count; ++number) {
     auto shard = read_later_shard(*split, number);
     if (!shard) return fail(std::move(shard).error());
-    if (auto added = add_shard(split->path_of(number), *shard, several, totals, summary); !added) {
+    if (auto added = add_shard(split->path_of(number), *shard, several, totals, whole); !added) {
       return fail(std::move(added).error());
     }
   }
-  if (several && expected_tensors != 0 && expected_tensors != totals.tensors) {
+  if (several && expected_tensors != 0 && expected_tensors != whole.tensors.size()) {
     return bad(path, "says that its shards have " + std::to_string(expected_tensors) +
-                         " tensors, but they have " + std::to_string(totals.tensors));
+                         " tensors, but they have " + std::to_string(whole.tensors.size()));
   }
   std::uint64_t most = 0;
   for (const auto& [type, bytes] : totals.bytes_by_type) {
@@ -203,7 +209,13 @@ Result<Summary> read_model(const std::string& path) {
     most = bytes;
     summary.quantization = type_name(type);
   }
-  return summary;
+  return whole;
+}
+
+Result<Summary> read_model(const std::string& path) {
+  auto whole = read_whole_model(path);
+  if (!whole) return fail(std::move(whole).error());
+  return std::move(whole->summary);
 }
 
 }  // namespace berth::gguf
