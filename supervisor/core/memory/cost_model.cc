@@ -77,7 +77,7 @@ void add_adapter(const ModelShape& adapter, PartCost& part) {
 // are.
 std::vector<std::uint32_t> shared_out(const Placement& placement, std::uint32_t layers,
                                       bool in_proportion) {
-  std::uint64_t wanted = placement.device_layers();
+  std::uint64_t wanted = device_layers(placement);
   std::vector<std::uint32_t> counts;
   std::uint64_t before = 0;
   std::uint32_t given = 0;
@@ -98,7 +98,7 @@ struct Sum {
 
 void add_part(const PartCost& part, const Placement& placement, bool is_draft, Sum& sum) {
   const auto layers = static_cast<std::uint32_t>(part.layers.size());
-  const bool on_devices = placement.device_layers() > 0;
+  const bool on_devices = device_layers(placement) > 0;
   const auto counts =
       on_devices ? shared_out(placement, layers, is_draft) : std::vector<std::uint32_t>();
   std::uint32_t on_device = 0;
@@ -149,9 +149,9 @@ std::optional<std::uint32_t> kv_type_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::uint32_t Placement::device_layers() const {
+std::uint32_t device_layers(const Placement& placement) {
   std::uint64_t sum = 0;
-  for (const Share& share : shares) sum += share.layers;
+  for (const Placement::Share& share : placement.shares) sum += share.layers;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(sum, 0xFFFF'FFFFU));
 }
 

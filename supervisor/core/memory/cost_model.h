@@ -11,6 +11,7 @@
 #include "supervisor/core/memory/charge.h"
 #include "supervisor/core/memory/domain.h"
 #include "supervisor/core/memory/model_shape.h"
+#include "supervisor/core/memory/placement.h"
 
 namespace berth::core {
 
@@ -81,24 +82,12 @@ struct ModelCost {
 ModelCost model_cost(const ModelShape& shape, const ServeShape& serve,
                      const ModelShape* draft = nullptr, std::span<const ModelShape> adapters = {});
 
-// Where the layers of a model are: of all, the output included, the last ones are on devices, in
-// this order; what is left is in the host. That is how libllama splits (src/llama-model.cpp).
-struct Placement {
-  struct Share {
-    DomainIndex device = 0;
-    std::uint32_t layers = 0;
-
-    bool operator==(const Share&) const = default;
-  };
-  std::vector<Share> shares;  // empty: all in the host
-
-  [[nodiscard]] std::uint32_t device_layers() const;
-  bool operator==(const Placement&) const = default;
-};
+// Layers on devices, the output included; as many as the placement says, be there so many or not.
+std::uint32_t device_layers(const Placement& placement);
 
 // The charge of all parts. More layers than there are count as all. A draft model goes where the
 // model goes: wholly onto the devices, in the model's proportions, as soon as the model has a layer
-// there.
+// there. A share whose device is beyond kMaxDomains is a mistake of the caller.
 Charge charge_of(const ModelCost& cost, const Placement& placement);
 
 }  // namespace berth::core
