@@ -419,7 +419,7 @@ class Daemon {
                                    .run_blocking = run_blocking_,
                                    .on_readable = readable_on(io_),
                                    .authenticator = authenticator_,
-                                   .limits = *limits_});
+                                   .limits = limits_});
     // L4: what an earlier run left behind goes before anything is loaded.
     cleaner_->start([this] {
       catalog_->start([this] {
@@ -451,6 +451,7 @@ class Daemon {
     fronts_.emplace(Fronts::Parts{.state = *state_,
                                   .metrics = *metrics_,
                                   .authenticator = authenticator_,
+                                  .limits = limits_,
                                   .demo = !options_.demo_dir.empty(),
                                   .ready = [this] { return ready_.load(); }});
     if (const Status listening = fronts_->open(); !listening) {
@@ -480,8 +481,7 @@ class Daemon {
 
   residency::Services services() {
     residency::Services made{
-        clock_,     ids_,   *events_, *residency_, [this] { return catalog_->snapshot(); },
-        *requests_, limits_};
+        clock_, ids_, *events_, *residency_, [this] { return catalog_->snapshot(); }, *requests_};
     made.run_blocking = run_blocking_;
     return made;
   }
@@ -669,7 +669,7 @@ class Daemon {
   std::unique_ptr<residency::RequestBook> requests_;
   std::unique_ptr<residency::Residency> residency_;
   std::optional<LoopMonitor> monitor_;
-  const std::shared_ptr<core::KeyLimits> limits_ = std::make_shared<core::KeyLimits>();
+  gateway::KeyGate limits_{clock_};
   gateway::KeyAuthenticator authenticator_;
   std::optional<KeyKeeper> keys_;
   std::optional<admin::ServerState> state_;

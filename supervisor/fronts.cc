@@ -105,6 +105,7 @@ Status Fronts::open_grpc() {
   options.sockets = unix_sockets(server);
   options.socket_mode = parts_.demo ? kOwnSocket : kOpenSocket;
   options.admin_group = admin_group();
+  options.limits = &parts_.limits;
   options.addresses = network_addresses(server);
   options.tls_cert = server.tls_cert;
   options.tls_key = server.tls_key;
@@ -131,6 +132,7 @@ Status Fronts::open_http() {
   options.address = server.http;
   options.routes = http_routes();
   options.authenticator = &parts_.authenticator;
+  options.key_limits = &parts_.limits;
   options.ids = &parts_.state.services.ids;
   options.on_refused = [&book = parts_.state.services.requests](const gateway::HttpRefusal& one) {
     residency::RequestArrival arrival;

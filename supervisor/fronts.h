@@ -12,6 +12,7 @@
 #include "supervisor/admin/metrics.h"
 #include "supervisor/admin/server_state.h"
 #include "supervisor/gateway/auth/authenticator.h"
+#include "supervisor/gateway/auth/key_gate.h"
 #include "supervisor/gateway/grpc/grpc_server.h"
 #include "supervisor/gateway/grpc/health_service.h"
 #include "supervisor/gateway/http/http_server.h"
@@ -26,6 +27,7 @@ class Fronts {
     admin::ServerState& state;  // outlives this; open() writes the addresses into it
     admin::Metrics& metrics;    // outlives this
     const gateway::Authenticator& authenticator;  // outlives this
+    gateway::KeyGate& limits;                     // outlives this
     bool demo = false;            // HTTP may take another port than the configured one
     std::function<bool()> ready;  // any thread
   };

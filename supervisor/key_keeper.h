@@ -11,8 +11,8 @@
 #include "common/keys/key_list.h"
 #include "supervisor/catalog/config.h"
 #include "supervisor/catalog/directory_watch.h"
-#include "supervisor/core/key_limits.h"
 #include "supervisor/gateway/auth/key_authenticator.h"
+#include "supervisor/gateway/auth/key_gate.h"
 #include "supervisor/process/async.h"
 
 namespace berth {
@@ -29,7 +29,7 @@ class KeyKeeper {
     process::RunBlocking run_blocking;
     process::OnReadable on_readable;
     gateway::KeyAuthenticator& authenticator;
-    core::KeyLimits& limits;
+    gateway::KeyGate& limits;
   };
 
   explicit KeyKeeper(Parts parts) : parts_(std::move(parts)) {}

@@ -21,8 +21,9 @@ Result<KeyPermit> KeyLimits::admit(const Caller& caller, SteadyTime now) {
   if (caller.key.empty()) return KeyPermit();
   if (uses_.size() >= forget_at_) forget_idle(now);
   Use& use = uses_[caller.key];
-  if (rates_.concurrency != 0 && *use.running >= rates_.concurrency) {
-    return limited("The key " + caller.key + " has " + std::to_string(*use.running) +
+  const std::uint32_t running = *use.running;
+  if (rates_.concurrency != 0 && running >= rates_.concurrency) {
+    return limited("The key " + caller.key + " has " + std::to_string(running) +
                        " requests waiting or running, and may have " +
                        std::to_string(rates_.concurrency) + "; try again when one has ended.",
                    kRetryWhenBusy);

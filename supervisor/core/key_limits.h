@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -21,11 +22,12 @@ struct KeyRates {
 };
 
 // The place of one request among those of its key; gives it back when it goes. Without a key it is
-// empty. Core strand; may outlive the limits.
+// empty. Any thread; may outlive the limits.
 class KeyPermit {
  public:
   KeyPermit() = default;
-  explicit KeyPermit(std::shared_ptr<std::uint32_t> running) : running_(std::move(running)) {
+  explicit KeyPermit(std::shared_ptr<std::atomic<std::uint32_t>> running)
+      : running_(std::move(running)) {
     ++*running_;
   }
   KeyPermit(const KeyPermit&) = delete;
@@ -42,12 +44,12 @@ class KeyPermit {
  private:
   void swap(KeyPermit& other) noexcept { running_.swap(other.running_); }
 
-  std::shared_ptr<std::uint32_t> running_;
+  std::shared_ptr<std::atomic<std::uint32_t>> running_;
 };
 
 // The limits of all keys: a bucket each that fills by requests_per_minute a minute and holds as
-// many, and a count of what runs. Callers without a key have no limit here. Core strand only; time
-// is passed in. Bounded by the keys that are used: what has been full and idle is forgotten.
+// many, and a count of what runs. Callers without a key have no limit here. One thread at a time;
+// time is passed in. Bounded by the keys that are used: what has been full and idle is forgotten.
 class KeyLimits {
  public:
   // Counts at once, also for keys that are in use: what runs goes on.
@@ -59,7 +61,8 @@ class KeyLimits {
 
  private:
   struct Use {
-    std::shared_ptr<std::uint32_t> running = std::make_shared<std::uint32_t>(0);
+    std::shared_ptr<std::atomic<std::uint32_t>> running =
+        std::make_shared<std::atomic<std::uint32_t>>(0);
     // When the bucket is full again, if nothing more is taken out of it.
     SteadyTime full{};
   };

@@ -40,9 +40,6 @@ void WorkerRequest::begin() {
   };
   line_ = services_.requests.arrive(std::move(arrival));
   if (cancelled_) return cancel_now();
-  Result<core::KeyPermit> permit = services_.limits->admit(asked_.caller, arrived_);
-  if (!permit) return refuse(permit.error());
-  permit_ = *std::move(permit);
   if (!model) return refuse(model.error());
   asked_.model = (*model)->name;
   if (const Status fit = fits(**model); !fit) return refuse(fit.error());
@@ -163,7 +160,6 @@ void WorkerRequest::close() {
   deadline_timer_.reset();
   claim_.reset();
   withdraw();
-  permit_ = {};
   // While it is being sent, on_sent() lets go of these.
   if (!sending_) {
     lease_ = {};

@@ -12,7 +12,6 @@
 #include "common/result.h"
 #include "supervisor/catalog/model.h"
 #include "supervisor/core/caller.h"
-#include "supervisor/core/key_limits.h"
 #include "supervisor/core/waiting_bytes.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/residency/services.h"
@@ -145,8 +144,7 @@ class WorkerRequest : public residency::ClaimObserver,
   std::shared_ptr<residency::RequestEntry> line_;
 
   // Core strand.
-  core::KeyPermit permit_;  // until it is over
-  core::HeldBytes held_;    // until it is sent
+  core::HeldBytes held_;  // until it is sent
   std::unique_ptr<residency::Claim> claim_;
   Timer deadline_timer_;            // while it runs on a worker
   std::optional<Error> ended_for_;  // why we end the call

@@ -7,7 +7,6 @@
 #include "common/event.h"
 #include "common/uuid.h"
 #include "supervisor/catalog/catalog.h"
-#include "supervisor/core/key_limits.h"
 #include "supervisor/core/waiting_bytes.h"
 #include "supervisor/residency/request_book.h"
 #include "supervisor/residency/residency.h"
@@ -25,8 +24,6 @@ struct Services {
   std::function<std::shared_ptr<const catalog::Catalog>()> catalog;
   // Whoever works on a request keeps its line there.
   RequestBook& requests;
-  // What a key may ask for; asked before a request takes anything. Core strand; never null.
-  std::shared_ptr<core::KeyLimits> limits = std::make_shared<core::KeyLimits>();
   // What large requests may keep in memory until they are sent. Core strand; never null.
   std::shared_ptr<core::WaitingBytes> waiting = std::make_shared<core::WaitingBytes>();
   // Runs on the pool what would keep the core strand for long. Any thread. Empty: it is run where

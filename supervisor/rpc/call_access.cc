@@ -2,6 +2,12 @@
 
 namespace berth::rpc {
 
+Status admit(const CallAccess& access, const grpc::CallbackServerContext& context,
+             const Result<core::Caller>& caller) {
+  if (!caller) return fail(caller.error());
+  return access.admit ? access.admit(context, *caller) : Status();
+}
+
 v1::ErrorDetail detail_for(const CallAccess& access, const core::Caller& caller, const Error& error,
                            const std::string& request_id) {
   const Audience audience = caller.admin() ? Audience::kAdmin : Audience::kClient;

@@ -17,9 +17,17 @@ namespace berth::rpc {
 struct CallAccess {
   // Errors: kUnauthenticated.
   std::function<Result<core::Caller>(const grpc::CallbackServerContext&)> caller_of;
+  // Takes one request out of the limits of the caller's key, until the call ends; once a call.
+  // Errors: kRateLimited. Empty: there are no limits.
+  std::function<Status(const grpc::CallbackServerContext&, const core::Caller&)> admit{};
   // The error as the caller may see it (I11, I12). Empty: all of it.
   std::function<Error(Error, const core::Caller&)> cut{};
 };
+
+// Whether the call may go on: its caller is known, and the limits of his key let him in, which
+// count it. Once a call. Errors: those of caller_of and admit.
+Status admit(const CallAccess& access, const grpc::CallbackServerContext& context,
+             const Result<core::Caller>& caller);
 
 // The detail of an error for that caller.
 v1::ErrorDetail detail_for(const CallAccess& access, const core::Caller& caller, const Error& error,

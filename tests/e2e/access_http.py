@@ -86,7 +86,12 @@ class AccessHttp(KeyScenario):
         self.assertTrue(1 <= int(refused.headers["retry-after"]) <= 60, refused.headers)
         self.assertEqual(self.ask(daemon, "/v1/completions", bob, COMPLETION).status, 200)
         self.assertEqual(self.ask(daemon, "/v1/completions", "", COMPLETION).status, 200)
-        self.assertEqual(self.ask(daemon, "/v1/models", alice).status, 200, "looking is free")
+        self.assertEqual(self.ask(daemon, "/v1/models", alice).status, 429, "whatever it is")
+        self.assertEqual(self.ask(daemon, "/api/state", alice).status, 429)
+        metrics = self.ask(daemon, "/metrics", alice)
+        self.assertEqual(metrics.status, 200, "free")
+        counted = 'berth_requests_total{model="",reason="rate_limited"} 3'
+        self.assertIn(counted, metrics.text)
 
     def test_roles_decide_who_may_change_something(self) -> None:
         client, admin = self.add_key("client"), self.add_key("ops", "--role", "admin")

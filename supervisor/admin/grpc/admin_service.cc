@@ -51,9 +51,12 @@ class Unary {
 }  // namespace
 
 Result<CallFrom> AdminService::from(const grpc::CallbackServerContext& context,
-                                    const std::string& admins_do) const {
+                                    const std::string& admins_do, bool limited) const {
   Result<core::Caller> caller = access_->caller_of(context);
   if (!caller) return fail(caller.error());
+  if (limited) {
+    if (const Status may = rpc::admit(*access_, context, caller); !may) return fail(may.error());
+  }
   if (!admins_do.empty()) {
     if (const Status may = rpc::admins_only(*caller, admins_do); !may) return fail(may.error());
   }
@@ -204,7 +207,8 @@ grpc::ServerWriteReactor<v1::State>* AdminService::WatchState(
 grpc::ServerUnaryReactor* AdminService::CancelRequest(grpc::CallbackServerContext* context,
                                                       const v1::CancelRequestRequest* request,
                                                       v1::CancelRequestResponse* response) {
-  Result<CallFrom> from_whom = from(*context);
+  // The request may be the one that the key has to wait for.
+  Result<CallFrom> from_whom = from(*context, {}, /*limited=*/false);
   if (!from_whom) return refuse(*context, from_whom.error());
   const Unary<v1::CancelRequestResponse> call(*context, *std::move(from_whom), *response);
   cancel_request(state_, request->request_id(), call.caller(), [call](const Status& done) {

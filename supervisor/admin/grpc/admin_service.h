@@ -59,10 +59,10 @@ class AdminService : public v1::Admin::CallbackService {
                                           v1::CancelRequestResponse* response) override;
 
  private:
-  // Who makes the call, or how it is refused: unknown callers, and, where `admins_do` is not empty,
-  // everybody but admins.
+  // Who makes the call, or how it is refused: unknown callers, those whose key has no room, unless
+  // `limited` is false, and, where `admins_do` is not empty, everybody but admins.
   Result<CallFrom> from(const grpc::CallbackServerContext& context,
-                        const std::string& admins_do = {}) const;
+                        const std::string& admins_do = {}, bool limited = true) const;
   // The reactor of a call with one answer that is refused.
   grpc::ServerUnaryReactor* refuse(grpc::CallbackServerContext& context, const Error& error) const;
   template <typename Message>

@@ -17,6 +17,7 @@
 
 #include "supervisor/gateway/grpc/call_count.h"
 #include "supervisor/gateway/grpc/call_peer.h"
+#include "supervisor/gateway/grpc/call_permits.h"
 #include "supervisor/gateway/grpc/malformed_message.h"
 #include "supervisor/gateway/grpc/peer_servers.h"
 #include "supervisor/gateway/grpc/unix_acceptor.h"
@@ -48,6 +49,16 @@ struct Common {
   const Authenticator& authenticator;
   const std::function<Error(Error, const core::Caller&)> cut;
   const GrpcServer::MakeServices make_services;
+  const std::shared_ptr<CallPermits> permits;
+
+  using CallerOf = std::function<Result<core::Caller>(const grpc::CallbackServerContext&)>;
+  [[nodiscard]] rpc::CallAccess access(CallerOf caller_of) const {
+    return {.caller_of = std::move(caller_of),
+            .admit = [kept = permits](
+                         const grpc::CallbackServerContext& context,
+                         const core::Caller& caller) { return kept->admit(context, caller); },
+            .cut = cut};
+  }
 };
 
 using Interceptors =
@@ -58,6 +69,7 @@ void configure(Builder& builder, const Common& common, Interceptors interceptors
       std::min<std::uint64_t>(common.max_message_bytes, std::numeric_limits<int>::max()));
   builder.SetMaxReceiveMessageSize(most);
   builder.SetResourceQuota(common.quota);
+  interceptors.push_back(release_permits(common.permits));
   interceptors.push_back(explain_malformed_messages());
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
   // Two daemons must never share an address without knowing.
@@ -78,12 +90,10 @@ class RealPeerServer : public PeerServer {
     std::unique_ptr<RealPeerServer> made(new RealPeerServer);
     std::atomic<Time>& used = made->used_;
     made->services_ = common.make_services(
-        {.caller_of =
-             [&common, peer, &used](const grpc::CallbackServerContext& context) {
-               used = std::chrono::steady_clock::now();
-               return common.authenticator.authenticate(peer, presented(context));
-             },
-         .cut = common.cut});
+        common.access([&common, peer, &used](const grpc::CallbackServerContext& context) {
+          used = std::chrono::steady_clock::now();
+          return common.authenticator.authenticate(peer, presented(context));
+        }));
     Builder builder;
     Interceptors counting;
     counting.push_back(count_calls(made->calls_));
@@ -149,7 +159,8 @@ class RealServer : public GrpcServer {
         common_{.max_message_bytes = options.max_message_bytes,
                 .authenticator = authenticator,
                 .cut = std::move(cut),
-                .make_services = std::move(make_services)} {
+                .make_services = std::move(make_services),
+                .permits = std::make_shared<CallPermits>(options.limits)} {
     common_.quota.Resize(std::max(options.max_message_bytes * kMessagesAtOnce, kLeastQuota));
   }
   ~RealServer() override { shutdown(std::chrono::milliseconds(0)); }
@@ -188,12 +199,10 @@ class RealServer : public GrpcServer {
     auto with = credentials(options_);
     if (!with) return fail(with.error());
     network_services_ =
-        common_.make_services({.caller_of =
-                                   [this](const grpc::CallbackServerContext& context) {
-                                     return common_.authenticator.authenticate(
-                                         network_peer(context.peer()), presented(context));
-                                   },
-                               .cut = common_.cut});
+        common_.make_services(common_.access([this](const grpc::CallbackServerContext& context) {
+          return common_.authenticator.authenticate(network_peer(context.peer()),
+                                                    presented(context));
+        }));
     Builder builder;
     configure(builder, common_);
     std::vector<int> ports(options_.addresses.size(), 0);

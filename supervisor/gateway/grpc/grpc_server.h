@@ -13,6 +13,7 @@
 
 #include "common/result.h"
 #include "supervisor/gateway/auth/authenticator.h"
+#include "supervisor/gateway/auth/key_gate.h"
 #include "supervisor/rpc/call_access.h"
 
 namespace berth::gateway {
@@ -27,6 +28,7 @@ struct GrpcOptions {
   // Besides root and berth's own user, who of a Unix socket's peers is an admin: members of this
   // group. Absent: nobody.
   std::optional<gid_t> admin_group{};
+  KeyGate* limits = nullptr;  // null: keys have none; else it outlives the server
 };
 
 // The gRPC front. gRPC 1.51 tells a call nothing of its connection but a name, so that connections

@@ -116,8 +116,9 @@ void InferenceService::note_refused(const std::string& id, const Result<core::Ca
 grpc::ServerWriteReactor<v1::GenerateEvent>* InferenceService::Generate(
     grpc::CallbackServerContext* context, const v1::GenerateRequest* request) {
   const Result<core::Caller> caller = caller_of(*context);
+  const Status admitted = rpc::admit(*access_, *context, caller);
   Result<core::GenerateRequest> parsed =
-      caller ? from_proto(*request) : Result<core::GenerateRequest>(fail(caller.error()));
+      admitted ? from_proto(*request) : Result<core::GenerateRequest>(fail(admitted.error()));
   std::string id = parsed ? parsed->request_id : std::string();
   if (id.empty()) id = services_.ids.next().to_string();
 
@@ -142,7 +143,8 @@ grpc::ServerUnaryReactor* InferenceService::ask(grpc::CallbackServerContext& con
                                                 Response& response) {
   using Request = typename Kind::Request;
   const Result<core::Caller> caller = caller_of(context);
-  Result<Request> parsed = caller ? from_proto(message) : Result<Request>(fail(caller.error()));
+  const Status admitted = rpc::admit(*access_, context, caller);
+  Result<Request> parsed = admitted ? from_proto(message) : Result<Request>(fail(admitted.error()));
   std::string id = parsed ? parsed->request_id : std::string();
   if (id.empty()) id = services_.ids.next().to_string();
 
@@ -191,10 +193,13 @@ grpc::ServerUnaryReactor* InferenceService::ListModels(grpc::CallbackServerConte
                                                        const v1::ListModelsRequest* /*request*/,
                                                        v1::ListModelsResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const Result<core::Caller> caller = access_->caller_of(*context);
-  if (!caller) {
-    rpc::finish_badly(*context, *reactor, rpc::detail_for(*access_, {}, caller.error(), {}),
-                      caller.error());
+  const Result<core::Caller> caller = caller_of(*context);
+  if (const Status admitted = rpc::admit(*access_, *context, caller); !admitted) {
+    const Error& error = admitted.error();
+    const std::string id = services_.ids.next().to_string();
+    note_refused(id, caller, {}, error);
+    rpc::finish_badly(*context, *reactor,
+                      rpc::detail_for(*access_, caller.value_or(core::Caller()), error, id), error);
     return reactor;
   }
   services_.clock.post([this, reactor, response, caller = *caller] {

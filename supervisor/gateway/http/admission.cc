@@ -135,6 +135,11 @@ Status Admission::check_caller(const RequestHead& head, const Peer& peer,
   if (!caller) return fail(caller.error());
   verdict.caller = *std::move(caller);
   verdict.known = true;
+  if (options_.limits != nullptr && verdict.route->limited) {
+    Result<core::KeyPermit> permit = options_.limits->admit(verdict.caller);
+    if (!permit) return fail(permit.error());
+    verdict.permit = *std::move(permit);
+  }
   verdict.caller.door = "http";
   if (access == Access::kAdmin && !verdict.caller.admin()) {
     return fail(Reason::kPermissionDenied, head.method + " " + head.path + " needs an admin key.");

@@ -8,7 +8,9 @@
 #include "common/result.h"
 #include "common/uuid.h"
 #include "supervisor/core/caller.h"
+#include "supervisor/core/key_limits.h"
 #include "supervisor/gateway/auth/authenticator.h"
+#include "supervisor/gateway/auth/key_gate.h"
 #include "supervisor/gateway/http/exchange.h"
 #include "supervisor/gateway/http/host_header.h"
 #include "supervisor/gateway/http/request_parser.h"
@@ -21,6 +23,7 @@ struct Verdict {
   std::string request_id;
   core::Caller caller;              // the least of all, until he is known
   bool known = false;               // whether his key was looked at
+  core::KeyPermit permit{};         // for as long as the request is worked on
   std::vector<HttpHeader> headers;  // go out with whatever is answered: CORS, Allow
   std::vector<std::string> arguments;
   const Route* route = nullptr;
@@ -29,15 +32,17 @@ struct Verdict {
 };
 
 // The checks that come before a request's body is read, in their order: Host, and Origin where sent
-// (403); route (404); method (405); JSON content type on writes (415); key (401); role (403); what
-// the head says of the body (413, 400). A write is a POST or DELETE, with a body or without: a form
-// of a foreign page cannot have that content type (T95). Immutable, any thread.
+// (403); route (404); method (405); JSON content type on writes (415); key (401); the key's limits
+// (429), which count the request; role (403); what the head says of the body (413, 400). A write is
+// a POST or DELETE, with a body or without: a form of a foreign page cannot have that content type
+// (T95). Any thread.
 class Admission {
  public:
   struct Options {
     std::vector<std::string> allowed_hosts;
     std::vector<std::string> cors_origins;         // as browsers send them: "https://host:port"
     const Authenticator* authenticator = nullptr;  // null: only open routes are served
+    KeyGate* limits = nullptr;                     // null: keys have none
     IdSource* ids = nullptr;
     std::uint64_t max_body = 0;
     bool secure = false;  // the connections are TLS

@@ -88,7 +88,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::string request_id;
     std::vector<HttpHeader> headers;
     core::Caller caller;
-    bool known = false;  // who that is
+    bool known = false;      // who that is
+    core::KeyPermit permit;  // until it is over
     bool head_only = false;
     bool old_version = false;
     bool keep_alive = false;

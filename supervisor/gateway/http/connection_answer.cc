@@ -45,6 +45,7 @@ void Connection::open_exchange(const RequestHead& head, Verdict& verdict) {
   exchange_.headers = std::move(verdict.headers);
   exchange_.caller = verdict.caller;
   exchange_.known = verdict.known;
+  exchange_.permit = std::move(verdict.permit);
   exchange_.head_only = head.method == "HEAD";
   exchange_.old_version = head.old_version;
   exchange_.keep_alive = head.keep_alive && !head.old_version;
@@ -227,11 +228,14 @@ void Connection::on_written(const Transport::error_code& failed, std::size_t byt
 void Connection::complete() {
   exchange_.done = true;
   exchange_.handler.reset();
+  // At once: who has his answer may ask again by another connection.
+  exchange_.permit = {};
   wake();
 }
 
 void Connection::gone() {
   if (std::exchange(gone_, true)) return;
+  exchange_.permit = {};
   count_large(0);
   transport_->close(false);
   if (const auto reply = exchange_.reply; reply && reply->close()) {

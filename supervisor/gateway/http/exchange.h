@@ -100,6 +100,9 @@ struct Route {
   // Must not block. The handler lives until the answer is complete or the client gone; null where
   // there is nothing to tell it.
   std::function<std::shared_ptr<Handler>(HttpRequest request, std::shared_ptr<Reply> reply)> start;
+  // Whether it counts for the limits of its caller's key. Open routes, which know no caller, never
+  // do.
+  bool limited = true;
 };
 
 }  // namespace berth::gateway

@@ -75,6 +75,7 @@ class RealHttpServer : public HttpServer {
         admission_({.allowed_hosts = std::move(options.allowed_hosts),
                     .cors_origins = std::move(options.cors_origins),
                     .authenticator = options.authenticator,
+                    .limits = options.key_limits,
                     .ids = options.ids,
                     .max_body = options.limits.max_body,
                     .secure = tls_ != nullptr},

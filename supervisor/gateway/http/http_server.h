@@ -9,6 +9,7 @@
 #include "common/result.h"
 #include "common/uuid.h"
 #include "supervisor/gateway/auth/authenticator.h"
+#include "supervisor/gateway/auth/key_gate.h"
 #include "supervisor/gateway/http/exchange.h"
 #include "supervisor/gateway/http/http_limits.h"
 
@@ -19,6 +20,7 @@ struct HttpOptions {
   std::string address;  // "HOST:PORT", an IP address or localhost; port 0: any free one
   std::vector<Route> routes{};
   const Authenticator* authenticator = nullptr;  // null: only routes that are open are served
+  KeyGate* key_limits = nullptr;                 // null: keys have none
   IdSource* ids = nullptr;                       // never null: of requests that bring no id
   // Told of each request, and of each connection that finds no room, on the server's thread. Must
   // not block. Empty: nobody is told.

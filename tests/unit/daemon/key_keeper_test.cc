@@ -68,7 +68,7 @@ class KeyKeeperTest : public testing::Test {
   sim::SimClock clock_;
   sim::SimEvents events_{clock_};
   gateway::KeyAuthenticator authenticator_;
-  core::KeyLimits limits_;
+  gateway::KeyGate limits_{clock_};
   std::function<void()> readable_;
   KeyKeeper keeper_{
       {.clock = clock_,
@@ -186,13 +186,13 @@ TEST_F(KeyKeeperTest, ReloadTakesSettingsInPlace) {
   config_.anonymous = true;
   use();
   const core::Caller caller{.key = "alice"};
-  const auto held = limits_.admit(caller, clock_.now());
+  const auto held = limits_.admit(caller);
   EXPECT_TRUE(held);
-  EXPECT_FALSE(limits_.admit(caller, clock_.now()));
+  EXPECT_FALSE(limits_.admit(caller));
   EXPECT_TRUE(authenticator_.authenticate({}, {})) << "the network without a key";
   config_ = {};
   use();
-  EXPECT_TRUE(limits_.admit(caller, clock_.now()));
+  EXPECT_TRUE(limits_.admit(caller));
   EXPECT_FALSE(authenticator_.authenticate({}, {}));
   EXPECT_EQ(who(alice), "unauthenticated");
 }

@@ -28,6 +28,7 @@
 #include "supervisor/gateway/grpc/grpc_server.h"
 #include "supervisor/gateway/grpc/peer_servers.h"
 #include "supervisor/gateway/grpc/unix_acceptor.h"
+#include "tests/simulation/sim_clock.h"
 
 namespace berth::gateway {
 namespace {
@@ -333,6 +334,11 @@ class WhoService : public v1::Inference::CallbackService {
                         caller.error());
       return reactor;
     }
+    if (const Status admitted = rpc::admit(access_, *context, caller); !admitted) {
+      rpc::finish_badly(*context, *reactor, rpc::detail_for(access_, *caller, admitted.error(), {}),
+                        admitted.error());
+      return reactor;
+    }
     response->add_models()->set_name(caller->tenant);
     reactor->Finish(grpc::Status::OK);
     return reactor;
@@ -343,6 +349,19 @@ class WhoService : public v1::Inference::CallbackService {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     reactor->Finish(grpc::Status::OK);
     return reactor;
+  }
+  // Goes on until its client is gone.
+  grpc::ServerWriteReactor<v1::GenerateEvent>* Generate(
+      grpc::CallbackServerContext* context, const v1::GenerateRequest* /*request*/) override {
+    class Endless : public grpc::ServerWriteReactor<v1::GenerateEvent> {
+     public:
+      Endless() { StartSendInitialMetadata(); }
+      void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+      void OnDone() override { delete this; }  // NOLINT(cppcoreguidelines-owning-memory)
+    };
+    const Result<core::Caller> caller = access_.caller_of(*context);
+    EXPECT_TRUE(rpc::admit(access_, *context, caller));
+    return std::make_unique<Endless>().release();
   }
 
  private:
@@ -363,7 +382,7 @@ class TellingAuthenticator : public Authenticator {
     if (said.forwarded) who += " forwarded";
     if (said.foreign_origin) who += " origin";
     if (!said.authorization.empty()) who += " " + std::string(said.authorization);
-    return core::Caller{.tenant = who};
+    return core::Caller{.tenant = who, .key = std::string(said.authorization)};
   }
 };
 
@@ -404,6 +423,36 @@ class GrpcFrontTest : public testing::Test {
   const Folder folder_;
   const TellingAuthenticator authenticator_;
 };
+
+TEST_F(GrpcFrontTest, AKeysPlaceIsGivenBackHoweverItsCallEnds) {
+  sim::SimClock clock;
+  KeyGate gate(clock);
+  gate.set({0, 1});
+  const auto server =
+      listen({.sockets = {folder_.file("s")}, .addresses = {"127.0.0.1:0"}, .limits = &gate});
+  ASSERT_TRUE(server);
+  const std::vector<std::pair<std::string, std::string>> key = {{"authorization", "Bearer k"}};
+  for (const std::string& address : server->addresses()) {
+    const auto client = stub(address);
+    // One after the other each has the place, refused or not.
+    for (int i = 0; i < 200; ++i) {
+      const Said said = who(*client, key);
+      ASSERT_TRUE(said.status.ok()) << said.status.error_message();
+    }
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "Bearer k");
+    const auto stream = client->Generate(&context, {});
+    stream->WaitForInitialMetadata();
+    const Said refused = who(*client, key);
+    EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_TRUE(who(*client, {{"authorization", "Bearer other"}}).status.ok());
+    EXPECT_TRUE(who(*client).status.ok());
+    context.TryCancel();
+    // The server hears of it later than its client.
+    const auto until = std::chrono::steady_clock::now() + kGenerous;
+    while (!who(*client, key).status.ok()) ASSERT_LT(std::chrono::steady_clock::now(), until);
+  }
+}
 
 TEST_F(GrpcFrontTest, S6_WhoComesBySocketIsKnownByHisUser) {
   const auto server = listen({.sockets = {folder_.file("s")}});

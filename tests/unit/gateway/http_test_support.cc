@@ -123,6 +123,7 @@ Result<core::Caller> FakeAuthenticator::authenticate(const Peer& peer,
                      presented.authorization == "Bearer client" ||
                      (presented.authorization.empty() && peer.loopback);
   if (!known) return fail(Reason::kUnauthenticated, "No such key.");
+  if (!presented.authorization.empty()) caller.key = presented.authorization.substr(7);
   return caller;
 }
 
@@ -169,6 +170,10 @@ std::vector<Route> HttpServerTest::routes() {
                     [say](const HttpRequest&, const std::shared_ptr<Reply>& reply) {
                       return say("open", reply);
                     }});
+  routes.push_back(routes.back());
+  routes.back().pattern = "/free";
+  routes.back().access = Access::kClient;
+  routes.back().limited = false;
   routes.push_back({"GET", "/items/{}", Access::kClient,
                     [say](const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
                       return say(request.arguments.at(0), reply);

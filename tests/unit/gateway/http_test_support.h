@@ -90,6 +90,7 @@ struct Arrived {
 
 // A server with routes for tests:
 //   GET  /open          open, answers "open"
+//   GET  /free          the same to those who are known, free of limits
 //   GET  /items/{}      answers the argument
 //   POST /echo          answers the body
 //   GET, POST /wait     the test answers: see next()
