@@ -89,6 +89,7 @@ struct Park {
   PlacementOption at{};
   ParkFor what = ParkFor::kLeaving;
   std::vector<Uuid> blockers{};  // the entries waited for
+  std::vector<Uuid> takes{};     // the entries that go for it then, the blockers among them
   // Ready ones that clients use and that take nothing new from now on, since this need has waited
   // for max_wait (M12).
   std::vector<Uuid> close{};

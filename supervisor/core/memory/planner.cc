@@ -1,0 +1,165 @@
+#include "supervisor/core/memory/planner.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "supervisor/core/memory/plan_option.h"
+#include "supervisor/core/memory/plan_refusal.h"
+
+namespace berth::core {
+namespace {
+
+enum class Rank : std::uint8_t {
+  kAtOnce,
+  kLeaving,
+  kMakeRoom,
+  kClosing,
+  kGrace,
+  kClients,
+  kOlder,
+  kForeign,
+  kForeignRefused,
+  kStuck,
+  kPinned,
+  kNever,
+  kMissing,
+};
+
+Rank rank_of(ParkFor what) {
+  switch (what) {
+    case ParkFor::kLeaving:
+      return Rank::kLeaving;
+    case ParkFor::kClosing:
+      return Rank::kClosing;
+    case ParkFor::kGrace:
+      return Rank::kGrace;
+    case ParkFor::kClients:
+    case ParkFor::kIdleRoom:
+      return Rank::kClients;
+    case ParkFor::kOlder:
+      return Rank::kOlder;
+    case ParkFor::kForeign:
+      return Rank::kForeign;
+  }
+  return Rank::kOlder;
+}
+
+Rank rank_of(RefuseWhy why) {
+  switch (why) {
+    case RefuseWhy::kDeviceMissing:
+      return Rank::kMissing;
+    case RefuseWhy::kNeverFits:
+      return Rank::kNever;
+    case RefuseWhy::kPinned:
+      return Rank::kPinned;
+    case RefuseWhy::kStuck:
+      return Rank::kStuck;
+    case RefuseWhy::kForeign:
+      return Rank::kForeignRefused;
+  }
+  return Rank::kMissing;
+}
+
+// How good an answer is; smaller is better.
+struct Score {
+  Rank rank = Rank::kMissing;
+  bool split = false;
+  double cost = 0;          // of the bank's sessions (0 or 1), or seconds of evictions
+  std::uint64_t bytes = 0;  // left over, or missing
+
+  auto operator<=>(const Score&) const = default;
+};
+
+std::uint64_t sum(const DomainBytes& bytes) {
+  std::uint64_t all = 0;
+  for (DomainIndex i = 0; i < kMaxDomains; ++i) {
+    all = bytes[i] > UINT64_MAX - all ? UINT64_MAX : all + bytes[i];
+  }
+  return all;
+}
+
+// What is left where the layers are: the host counts only where it is the only domain.
+std::uint64_t left_over(const Fits& fits) {
+  DomainBytes left = fits.left;
+  if (!fits.at.placement.shares.empty()) left[kHostDomain] = 0;
+  return sum(left);
+}
+
+double cost_of(const std::vector<Victim>& victims) {
+  double seconds = 0;
+  for (const Victim& victim : victims) seconds += victim.cost_seconds;
+  return seconds;
+}
+
+struct Scorer {
+  Score operator()(const Fits& it) const {
+    return {Rank::kAtOnce, it.at.split(), 0, left_over(it)};
+  }
+  Score operator()(const ShrinkBank& it) const {
+    return {Rank::kAtOnce, it.at.split(), 1, sum(it.bank)};
+  }
+  Score operator()(const Evict& it) const {
+    return {Rank::kMakeRoom, it.at.split(), cost_of(it.victims), sum(it.missing)};
+  }
+  Score operator()(const PreEmpt& it) const {
+    return {Rank::kMakeRoom, it.at.split(), cost_of(it.victims), sum(it.missing)};
+  }
+  Score operator()(const Park& it) const {
+    return {rank_of(it.what), it.at.split(), 0, sum(it.missing)};
+  }
+  Score operator()(const Refuse& it) const {
+    return {rank_of(it.why), it.at.split(), 0, sum(it.deficit)};
+  }
+};
+
+}  // namespace
+
+Decision plan(const Snapshot& snapshot, const Need& need) {
+  const PlanBook book = plan_book(snapshot, need);
+  if (need.options.empty() || !need.missing_devices.empty()) return refuse_missing(book);
+  std::optional<Decision> best;
+  Score best_score;
+  for (const PlacementOption& option : need.options) {
+    Decision decision = plan_option(book, option);
+    const Score score = std::visit(Scorer(), decision);
+    if (best && !(score < best_score)) continue;
+    best = std::move(decision);
+    best_score = score;
+  }
+  return *std::move(best);
+}
+
+std::optional<Hold> hold_of(const Need& need, const Decision& decision) {
+  Hold hold{.model = need.model, .since = need.since, .until = need.until};
+  if (const auto* evict = std::get_if<Evict>(&decision)) {
+    hold.bytes = evict->at.bytes;
+    for (const Victim& victim : evict->victims) hold.frees.push_back(victim.id);
+    return hold;
+  }
+  if (const auto* pre_empt = std::get_if<PreEmpt>(&decision)) {
+    hold.bytes = pre_empt->at.bytes;
+    for (const Victim& victim : pre_empt->victims) hold.frees.push_back(victim.id);
+    return hold;
+  }
+  const auto* park = std::get_if<Park>(&decision);
+  if (park == nullptr) return std::nullopt;
+  switch (park->what) {
+    case ParkFor::kLeaving:
+    case ParkFor::kClosing:
+    case ParkFor::kGrace:
+    case ParkFor::kClients:
+      break;
+    case ParkFor::kOlder:
+    case ParkFor::kForeign:
+    case ParkFor::kIdleRoom:
+      return std::nullopt;
+  }
+  hold.bytes = park->at.bytes;
+  hold.frees = park->takes;
+  return hold;
+}
+
+}  // namespace berth::core

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+
+#include "supervisor/core/memory/decision.h"
+#include "supervisor/core/memory/snapshot.h"
+
+namespace berth::core {
+
+// What to do for `need` (M7): production, `berth plan` and the tests call this one. Pure and
+// deterministic: the order of the entries, holds and jobs does not matter. Never over a limit, and
+// never a victim that is pinned or that a client holds. Of several options the best answer wins: at
+// once before after a wait, one device before several (M17), and of those the least left over or
+// the cheapest eviction. Tens of microseconds.
+Decision plan(const Snapshot& snapshot, const Need& need);
+
+// The hold of a client's need for which room is being made (M9); absent where none is: it was
+// admitted or refused, waits for an older one or for other people's programs, or is idle work's.
+std::optional<Hold> hold_of(const Need& need, const Decision& decision);
+
+}  // namespace berth::core

@@ -1,0 +1,310 @@
+#include "supervisor/core/memory/planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tests/unit/core/memory/plans.h"
+
+namespace berth::core {
+namespace {
+
+using std::chrono::seconds;
+using testing::ago;
+using testing::busy;
+using ::testing::ElementsAre;
+using testing::in_host;
+using testing::in_state;
+using ::testing::IsEmpty;
+using testing::kNow;
+using testing::machine;
+using testing::need_in_host;
+using testing::need_of;
+using testing::numbered;
+using testing::on;
+using testing::option_on;
+using testing::ready;
+using testing::victims_of;
+
+// The answer as `T`; a test that gets another one ends with a failure that names it.
+template <typename T>
+T as(const Decision& decision) {
+  if (const T* it = std::get_if<T>(&decision)) return *it;
+  ADD_FAILURE() << "the planner answered " << decision_name(decision);
+  return {};
+}
+
+TEST(Planner, M7_FitsWhereThereIsRoom) {
+  Snapshot snapshot = machine(10);
+  snapshot.entries = {busy(1, "a", in_host(4))};
+  EXPECT_EQ(as<Fits>(plan(snapshot, need_in_host("b", 6))).left, DomainBytes());
+  EXPECT_EQ(as<Fits>(plan(snapshot, need_in_host("b", 5))).left, in_host(1));
+}
+
+TEST(Planner, M7_ADomainThatIsNotUsedDoesNotMatter) {
+  Snapshot snapshot = machine(10, {10});
+  snapshot.entries = {busy(1, "a", in_host(40))};  // grown by measurement
+  EXPECT_EQ(as<Fits>(plan(snapshot, need_of("b", {option_on(1, on(1, 10))}))).left, DomainBytes());
+}
+
+TEST(Planner, M18_TheBankGivesBeforeAModelIsEvicted) {
+  Snapshot snapshot = machine(10);
+  snapshot.entries = {ready(1, "a", in_host(4))};
+  snapshot.bank = in_host(4);
+  EXPECT_EQ(as<ShrinkBank>(plan(snapshot, need_in_host("b", 5))).bank, in_host(3));
+  const auto evict = as<Evict>(plan(snapshot, need_in_host("b", 8)));
+  EXPECT_THAT(victims_of(evict), ElementsAre("a"));
+  EXPECT_EQ(evict.bank, in_host(2)) << "no more of it than the victim leaves missing";
+}
+
+TEST(Planner, M18_TheFloorOfTheBankIsZeroForALoadAndStandsForIdleWork) {
+  Snapshot snapshot = machine(10);
+  snapshot.bank = in_host(10);
+  snapshot.bank_floor = in_host(2);
+  Need need = need_in_host("b", 10);
+  EXPECT_EQ(as<ShrinkBank>(plan(snapshot, need)).bank, in_host(10));
+  need.caller = CallerClass::kIdle;
+  EXPECT_EQ(as<Park>(plan(snapshot, need)).what, ParkFor::kIdleRoom);
+  need = need_in_host("b", 8);
+  need.caller = CallerClass::kIdle;
+  EXPECT_EQ(as<ShrinkBank>(plan(snapshot, need)).bank, in_host(8));
+}
+
+TEST(Planner, M10_WaitsForWhatLeavesInsteadOfEvictingMore) {
+  Snapshot snapshot = machine(10);
+  snapshot.entries = {in_state(1, "a", in_host(6), EntryState::kLeaving),
+                      ready(2, "c", in_host(4))};
+  const auto park = as<Park>(plan(snapshot, need_in_host("b", 5)));
+  EXPECT_EQ(park.what, ParkFor::kLeaving);
+  EXPECT_THAT(park.blockers, ElementsAre(numbered(1)));
+  EXPECT_EQ(park.missing, in_host(5));
+  EXPECT_EQ(park.until, kNow + seconds(600));
+  // More than will come back: another goes at the same time.
+  EXPECT_THAT(victims_of(plan(snapshot, need_in_host("b", 8))), ElementsAre("c"));
+}
+
+TEST(Planner, M18_WhatLeavesIsAwaitedBeforeTheBankGives) {
+  Snapshot snapshot = machine(10);
+  snapshot.entries = {in_state(1, "a", in_host(6), EntryState::kLeaving)};
+  snapshot.bank = in_host(4);
+  EXPECT_EQ(as<Park>(plan(snapshot, need_in_host("b", 4))).what, ParkFor::kLeaving);
+  // What a client still uses may take any time.
+  snapshot.entries[0].state = EntryState::kClosing;
+  EXPECT_EQ(as<ShrinkBank>(plan(snapshot, need_in_host("b", 4))).bank, in_host(4));
+  EXPECT_EQ(as<Park>(plan(snapshot, need_in_host("b", 6))).what, ParkFor::kClosing);
+}
+
+TEST(Planner, L2_AStuckInstanceStaysChargedAndNobodyWaitsForIt) {
+  Snapshot snapshot = machine(10);
+  snapshot.entries = {in_state(1, "a", in_host(6), EntryState::kStuck)};
+  const auto refuse = as<Refuse>(plan(snapshot, need_in_host("b", 5)));
+  EXPECT_EQ(refuse.why, RefuseWhy::kStuck);
+  EXPECT_THAT(refuse.models, ElementsAre("a"));
+  EXPECT_EQ(refuse.deficit, in_host(1));
+  EXPECT_EQ(as<Fits>(plan(snapshot, need_in_host("b", 4))).left, DomainBytes());
+}
+
+TEST(Planner, M9_AYoungerWaiterIsAdmittedOnlyBesideAnOlderOnesHold) {
+  Snapshot snapshot = machine(10);
+  snapshot.entries = {in_state(1, "a", in_host(6), EntryState::kLeaving)};
+  snapshot.holds = {
+      {.model = "old", .bytes = in_host(8), .since = ago(seconds(5)), .until = kNow + seconds(60)}};
+  EXPECT_EQ(as<Fits>(plan(snapshot, need_in_host("b", 2))).at.bytes, in_host(2));
+  const auto park = as<Park>(plan(snapshot, need_in_host("b", 3)));
+  EXPECT_EQ(park.what, ParkFor::kOlder);
+  EXPECT_EQ(park.older, "old");
+  EXPECT_EQ(park.again, kNow + seconds(60));
+  // The oldest one itself, and one that is older still, are not bound by it.
+  Need own = need_in_host("old", 8);
+  own.since = ago(seconds(5));
+  EXPECT_EQ(as<Park>(plan(snapshot, own)).what, ParkFor::kLeaving);
+  Need older = need_in_host("b", 4);
+  older.since = ago(seconds(6));
+  EXPECT_EQ(as<Fits>(plan(snapshot, older)).at.bytes, in_host(4));
+  // It ends with its waiter.
+  snapshot.holds[0].until = kNow;
+  EXPECT_EQ(as<Fits>(plan(snapshot, need_in_host("b", 4))).at.bytes, in_host(4));
+}
+
+TEST(Planner, M9_AYoungerWaiterTakesNothingThatAnOlderOneCountsOn) {
+  Snapshot snapshot = machine(10);
+  snapshot.entries = {ready(1, "a", in_host(6)), ready(2, "c", in_host(4))};
+  snapshot.holds = {{.model = "old",
+                     .bytes = in_host(6),
+                     .since = ago(seconds(5)),
+                     .until = kNow + seconds(60),
+                     .frees = {numbered(1)}}};
+  EXPECT_THAT(victims_of(plan(snapshot, need_in_host("b", 3))), ElementsAre("c"));
+  EXPECT_EQ(as<Park>(plan(snapshot, need_in_host("b", 5))).what, ParkFor::kOlder);
+}
+
+TEST(Planner, M9_TheHoldOfAWaiterHasItsOptionAndWhatIsTakenForIt) {
+  Snapshot snapshot = machine(10);
+  snapshot.entries = {ready(1, "a", in_host(6)), busy(2, "c", in_host(4))};
+  const Need need = need_in_host("b", 6);
+  const auto hold = hold_of(need, plan(snapshot, need));
+  ASSERT_TRUE(hold);
+  EXPECT_EQ(*hold, (Hold{.model = "b",
+                         .bytes = in_host(6),
+                         .since = need.since,
+                         .until = need.until,
+                         .frees = {numbered(1)}}));
+  const Need larger = need_in_host("b", 10);
+  const auto waits = hold_of(larger, plan(snapshot, larger));
+  ASSERT_TRUE(waits);
+  EXPECT_THAT(waits->frees, ElementsAre(numbered(1), numbered(2)));
+  snapshot.entries.clear();
+  EXPECT_EQ(hold_of(need, plan(snapshot, need)), std::nullopt);
+}
+
+TEST(Planner, M12_AfterMaxWaitTheModelsInTheWayTakeNothingNew) {
+  Snapshot snapshot = machine(10);
+  snapshot.entries = {busy(1, "a", in_host(6)), busy(2, "c", in_host(4))};
+  Need need = need_in_host("b", 6);
+  need.since = ago(seconds(4));
+  auto park = as<Park>(plan(snapshot, need));
+  EXPECT_EQ(park.what, ParkFor::kClients);
+  EXPECT_THAT(park.blockers, ElementsAre(numbered(1)));
+  EXPECT_THAT(park.close, IsEmpty());
+  EXPECT_EQ(park.again, kNow + seconds(6));
+  need.since = ago(seconds(10));
+  park = as<Park>(plan(snapshot, need));
+  EXPECT_THAT(park.close, ElementsAre(numbered(1)));
+  EXPECT_EQ(park.again, std::nullopt);
+  // Then that one is waited for, and no other.
+  snapshot.entries[0].state = EntryState::kClosing;
+  park = as<Park>(plan(snapshot, need));
+  EXPECT_EQ(park.what, ParkFor::kClosing);
+  EXPECT_THAT(park.blockers, ElementsAre(numbered(1)));
+  EXPECT_THAT(park.close, IsEmpty());
+}
+
+TEST(Planner, T17_ALoadInProgressMakesNoEvictionWait) {
+  Snapshot snapshot = machine(10);
+  Entry loading = in_state(1, "a", in_host(4), EntryState::kLoading);
+  loading.clients = 1;
+  snapshot.entries = {loading, ready(2, "c", in_host(6))};
+  EXPECT_THAT(victims_of(plan(snapshot, need_in_host("b", 5))), ElementsAre("c"));
+  // Where that load itself is in the way, its end is waited for, not closed and not killed (T21).
+  Need need = need_in_host("b", 8);
+  need.since = ago(seconds(60));
+  const auto park = as<Park>(plan(snapshot, need));
+  EXPECT_EQ(park.what, ParkFor::kClients);
+  EXPECT_THAT(park.blockers, ElementsAre(numbered(1)));
+  EXPECT_THAT(park.close, IsEmpty());
+}
+
+TEST(Planner, T10_NothingIsEvictedWhereItWouldNotSuffice) {
+  Snapshot snapshot = machine(10);
+  snapshot.entries = {ready(1, "a", in_host(3)), busy(2, "c", in_host(5))};
+  EXPECT_EQ(as<Park>(plan(snapshot, need_in_host("b", 6))).what, ParkFor::kClients);
+  snapshot.entries[1].pinned = true;
+  EXPECT_EQ(as<Refuse>(plan(snapshot, need_in_host("b", 6))).why, RefuseWhy::kPinned);
+}
+
+TEST(Planner, T50_BytesOfEachDeviceDecideNotTheNumberOfModels) {
+  // 100 GB over four devices of 48, as many models as there may be, then 29 GB more.
+  Snapshot snapshot = machine(64, {48, 48, 48, 48});
+  DomainBytes wide;
+  for (DomainIndex device = 1; device <= 4; ++device) wide[device] = 25;
+  snapshot.entries = {busy(1, "wide", wide), ready(2, "small", on(1, 10))};
+  std::vector<PlacementOption> options;
+  for (DomainIndex device = 1; device <= 4; ++device) {
+    options.push_back(option_on(device, on(device, 29)));
+  }
+  DomainBytes halves;
+  halves[2] = 15;
+  halves[3] = 15;
+  options.push_back({.placement = {.shares = {{2, 1}, {3, 1}}}, .bytes = halves});
+  const auto fits = as<Fits>(plan(snapshot, need_of("b", options)));
+  EXPECT_EQ(fits.at.bytes, halves) << "it fits, in two halves, so that nobody has to go";
+}
+
+TEST(Planner, M14_WhatNeverFitsIsRefusedWithItsNumbers) {
+  Snapshot snapshot = machine(10, {8});
+  snapshot.entries = {ready(1, "a", on(1, 3))};
+  DomainBytes bytes = on(1, 11);
+  bytes[kHostDomain] = 2;
+  const auto refuse = as<Refuse>(plan(snapshot, need_of("b", {option_on(1, bytes)})));
+  EXPECT_EQ(refuse.why, RefuseWhy::kNeverFits);
+  EXPECT_EQ(refuse.domain, 1);
+  EXPECT_EQ(refuse.needed, bytes);
+  EXPECT_EQ(refuse.limit[1], 8U);
+  EXPECT_EQ(refuse.available[1], 5U);
+  EXPECT_EQ(refuse.deficit, on(1, 3));
+}
+
+TEST(Planner, M14_AChargeThatClaimsEverythingNeverLooksSmall) {
+  Snapshot snapshot = machine(10);
+  snapshot.entries = {busy(1, "a", in_host(4))};
+  EXPECT_EQ(as<Refuse>(plan(snapshot, need_in_host("b", UINT64_MAX))).why, RefuseWhy::kNeverFits);
+}
+
+TEST(Planner, M16_PinnedModelsInTheWayAreNamed) {
+  Snapshot snapshot = machine(10);
+  snapshot.entries = {ready(1, "a", in_host(6)), ready(2, "c", in_host(2))};
+  snapshot.entries[0].pinned = true;
+  const auto refuse = as<Refuse>(plan(snapshot, need_in_host("b", 5)));
+  EXPECT_EQ(refuse.why, RefuseWhy::kPinned);
+  EXPECT_THAT(refuse.models, ElementsAre("a"));
+  EXPECT_THAT(refuse.blockers, ElementsAre(numbered(1)));
+  EXPECT_EQ(refuse.deficit, in_host(1));
+}
+
+TEST(Planner, M3_ForeignUseIsAwaitedForAMomentThenRefused) {
+  Snapshot snapshot = machine(10);
+  snapshot.domains[0].total = 20;  // 1 is kept
+  snapshot.domains[0].foreign = 12;
+  Need need = need_in_host("b", 8);
+  const auto park = as<Park>(plan(snapshot, need));
+  EXPECT_EQ(park.what, ParkFor::kForeign);
+  EXPECT_EQ(park.missing, in_host(1));
+  EXPECT_EQ(park.again, kNow + seconds(10));
+  need.since = ago(seconds(10));
+  const auto refuse = as<Refuse>(plan(snapshot, need));
+  EXPECT_EQ(refuse.why, RefuseWhy::kForeign);
+  EXPECT_EQ(refuse.limit, in_host(7));
+}
+
+TEST(Planner, M17_OneDeviceWhereTheLeastIsLeftOverBeforeSeveral) {
+  Snapshot snapshot = machine(100, {20, 12, 30});
+  std::vector<PlacementOption> options;
+  DomainBytes split = on(1, 5);
+  split[3] = 5;
+  options.push_back({.placement = {.shares = {{1, 1}, {3, 1}}}, .bytes = split});
+  for (DomainIndex device = 1; device <= 3; ++device) {
+    options.push_back(option_on(device, on(device, 10)));
+  }
+  const Need need = need_of("b", options);
+  EXPECT_EQ(as<Fits>(plan(snapshot, need)).at.bytes, on(2, 10));
+  snapshot.entries = {busy(1, "a", on(2, 5))};
+  EXPECT_EQ(as<Fits>(plan(snapshot, need)).at.bytes, on(1, 10));
+  // No device has room for it alone: split, before somebody is evicted.
+  snapshot.entries = {ready(1, "a", on(1, 12)), ready(2, "c", on(2, 5)), ready(3, "d", on(3, 25))};
+  EXPECT_EQ(as<Fits>(plan(snapshot, need)).at.bytes, split);
+  // Neither: the cheapest eviction, on one device.
+  snapshot.entries[1].reload = std::chrono::milliseconds(100);
+  snapshot.entries[0].charge = on(1, 18);
+  EXPECT_THAT(victims_of(plan(snapshot, need)), ElementsAre("c"));
+}
+
+TEST(Planner, M17_AMissingDeviceIsNotTheProcessor) {
+  Snapshot snapshot = machine(100, {20});
+  Need need = need_of("b", {});
+  need.missing_devices = {"CUDA1"};
+  const auto refuse = as<Refuse>(plan(snapshot, need));
+  EXPECT_EQ(refuse.why, RefuseWhy::kDeviceMissing);
+  EXPECT_THAT(refuse.devices, ElementsAre("CUDA1"));
+  snapshot.domains[1].lost = true;
+  const auto lost = as<Refuse>(plan(snapshot, need_of("b", {option_on(1, on(1, 4))})));
+  EXPECT_EQ(lost.why, RefuseWhy::kDeviceMissing);
+  EXPECT_THAT(lost.devices, ElementsAre("gpu0"));
+}
+
+}  // namespace
+}  // namespace berth::core
