@@ -61,6 +61,7 @@ class MemoryTransport : public gateway::Transport {
     if (!wire_->closed) wire_->out += bytes.substr(0, taken);
     asio::post(io_, [done = std::move(done), taken] { done({}, taken); });
   }
+  [[nodiscard]] bool client_ended() override { return wire_->closed; }
   void finish(Done /*done*/) override {}
   void close(bool /*reset*/) override { wire_->closed = true; }
 

@@ -104,6 +104,8 @@ boost::asio::awaitable<bool> Connection::answered() {
   const auto look = context_.limits.write_timeout / 4;
   while (exchange_.starting || (!exchange_.done && !gone_)) {
     if (input_ended_ && !exchange_.final) gone();
+    // What he sent ahead, and nobody reads, stands before his end.
+    if (!reading_ && !exchange_.final && !gone_ && transport_->client_ended()) gone();
     if (reads_too_slowly()) gone();
     if (gone_ && (!exchange_.starting || context_.closing)) break;
     co_await wait(now() + look);

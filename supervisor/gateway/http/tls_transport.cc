@@ -43,6 +43,10 @@ class TlsTransport : public Transport {
 
   void finish(Done done) override { stream_.async_shutdown(std::move(done)); }
 
+  [[nodiscard]] bool client_ended() override {
+    return has_ended(stream_.next_layer().native_handle());
+  }
+
   void close(bool reset) override {
     error_code ignored;
     tcp::socket& socket = stream_.next_layer();

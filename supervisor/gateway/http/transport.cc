@@ -1,5 +1,7 @@
 #include "supervisor/gateway/http/transport.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
@@ -41,6 +43,8 @@ class PlainTransport : public Transport {
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
   }
 
+  [[nodiscard]] bool client_ended() override { return has_ended(socket_.native_handle()); }
+
   void close(bool reset) override {
     error_code ignored;
     if (reset) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
@@ -61,6 +65,11 @@ class PlainTransport : public Transport {
 };
 
 }  // namespace
+
+bool has_ended(int socket) {
+  pollfd one{.fd = socket, .events = POLLRDHUP, .revents = 0};
+  return ::poll(&one, 1, 0) > 0;
+}
 
 std::unique_ptr<Transport> plain_transport(tcp::socket socket,
                                            std::shared_ptr<std::string> scratch) {

@@ -42,9 +42,15 @@ class Transport {
   // Says that no more is written. The client's own end of the connection stays open, and may be
   // read. With TLS `done` is called when the client has said the same; without it, never.
   virtual void finish(Done done) = 0;
+  // Whether the client has closed his sending half, or all of it, also where bytes that nobody has
+  // read stand before that end.
+  [[nodiscard]] virtual bool client_ended() = 0;
   // Ends what is pending. `reset`: the client shall not take it for a proper end.
   virtual void close(bool reset) = 0;
 };
+
+// Of a socket: what client_ended() is.
+bool has_ended(int socket);
 
 // `scratch` is where bytes are read to: shared by all connections of one thread.
 std::unique_ptr<Transport> plain_transport(boost::asio::ip::tcp::socket socket,

@@ -273,5 +273,22 @@ TEST_F(HttpStream, L29_ADrainRefusesAndLetsFinish) {
   EXPECT_TRUE(has(answer, "\r\nConnection: close\r\n")) << answer;
 }
 
+TEST_F(HttpStream, T35_WhoHangsUpBehindWhatHeSentAheadIsNoticed) {
+  HttpOptions options;
+  options.limits.write_timeout = std::chrono::milliseconds(400);  // the look is at a quarter of it
+  serve(options);
+  RawClient hasty = client();
+  hasty.send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const Arrived asked = next();
+  // More than is read ahead.
+  std::string ahead;
+  while (ahead.size() < 3 * HttpLimits::kHeaderBytes) {
+    ahead += "GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  }
+  ASSERT_TRUE(hasty.send(ahead));
+  hasty.close();
+  EXPECT_TRUE(asked.handler->wait_for_gone());
+}
+
 }  // namespace
 }  // namespace berth::gateway
