@@ -1,6 +1,7 @@
 // Any bytes are a client: whatever comes, in whatever pieces, is answered by whole answers of known
-// status, reaches only the routes that its key allows, and ends. The first byte says how large the
-// pieces are. There is no network: the connection reads from memory.
+// status and nothing between or behind them, reaches only the routes that its key allows, and ends.
+// The first byte says how large the pieces are, and when the pool works. There is no network: the
+// connection reads from memory.
 
 #include <algorithm>
 #include <boost/asio/error.hpp>
@@ -9,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +21,7 @@
 #include "common/text.h"
 #include "supervisor/gateway/http/connection.h"
 #include "supervisor/gateway/http/router.h"
+#include "tests/fuzz/http_answers.h"
 
 namespace {
 
@@ -25,6 +29,7 @@ namespace asio = boost::asio;
 namespace gateway = berth::gateway;
 
 constexpr std::uint64_t kMaxBody = 4096;
+constexpr std::size_t kPoolBody = 16;  // so that small inputs come there, too
 // Far more than any input needs.
 constexpr int kMostTurns = 1'000'000;
 
@@ -38,8 +43,11 @@ struct Wire {
   std::size_t piece = 1;
   std::string out;
   bool closed = false;
+  bool finished = false;  // everything was answered, and that was said
   std::size_t read_most = 0;
   gateway::Transport::Read read;
+  bool eager = false;  // the pool works at once, not when there is nothing else to do
+  std::deque<std::function<void()>> pool;
 };
 
 class MemoryTransport : public gateway::Transport {
@@ -62,7 +70,7 @@ class MemoryTransport : public gateway::Transport {
     asio::post(io_, [done = std::move(done), taken] { done({}, taken); });
   }
   [[nodiscard]] bool client_ended() override { return wire_->closed; }
-  void finish(Done /*done*/) override {}
+  void finish(Done /*done*/) override { wire_->finished = true; }
   void close(bool /*reset*/) override { wire_->closed = true; }
 
  private:
@@ -139,6 +147,12 @@ void play(asio::io_context& io, const std::shared_ptr<Wire>& wire, const bool& e
   for (int turn = 0; turn < kMostTurns; ++turn) {
     io.restart();
     io.poll();
+    if (!wire->pool.empty() && (wire->eager || wire->in.empty() || !wire->read)) {
+      const std::function<void()> job = std::move(wire->pool.front());
+      wire->pool.pop_front();
+      job();
+      continue;
+    }
     if (!wire->read) {
       if (ended) return;
       continue;
@@ -162,7 +176,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const auto wire = std::make_shared<Wire>();
   wire->piece = std::size_t{data[0]} * 16 + 1;
+  wire->eager = data[0] % 2 == 1;
   wire->in = {reinterpret_cast<const char*>(data) + 1, size - 1};
+  const bool heads = wire->in.find("HEAD ") != std::string_view::npos;
   OneKey authenticator;
   Counted ids;
   const gateway::Admission admission({.allowed_hosts = {"berth.lan"},
@@ -176,27 +192,30 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   bool ended = false;
   int running = 0;
   asio::io_context io(1);
-  gateway::ConnectionContext context{.io = io,
-                                     .limits = {},
-                                     .admission = admission,
-                                     .mailbox = std::make_shared<gateway::Mailbox>(io),
-                                     .budget = budget,
-                                     .run_blocking = {},
-                                     .on_closed = [&ended](gateway::Connection&) { ended = true; },
-                                     .on_refused =
-                                         [&refused](const gateway::HttpRefusal& one) {
-                                           require(!one.id.empty());
-                                           ++refused;
-                                         },
-                                     .on_answers_full = {},
-                                     .on_running = [&running](int change) { running += change; }};
+  gateway::ConnectionContext context{
+      .io = io,
+      .limits = {},
+      .admission = admission,
+      .mailbox = std::make_shared<gateway::Mailbox>(io),
+      .budget = budget,
+      .run_blocking = [&wire](std::function<void()> job) { wire->pool.push_back(std::move(job)); },
+      .on_closed = [&ended](gateway::Connection&) { ended = true; },
+      .on_refused =
+          [&refused](const gateway::HttpRefusal& one) {
+            require(!one.id.empty());
+            ++refused;
+          },
+      .on_answers_full = {},
+      .on_running = [&running](int change) { running += change; }};
   context.limits.max_body = kMaxBody;
+  context.limits.pool_body = kPoolBody;
   std::make_shared<gateway::Connection>(context, std::make_unique<MemoryTransport>(io, wire),
                                         gateway::Peer{})
       ->start();
   play(io, wire, ended);
   require(running == 0);
   require(budget.untouched());  // all of it came back
-  require(wire->out.empty() || wire->out.starts_with("HTTP/1.1 "));
+  require(wire->pool.empty());
+  require(berth::fuzz::HttpAnswers(wire->out, heads, !wire->finished).valid());
   return 0;
 }
