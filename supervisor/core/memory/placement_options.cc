@@ -1,0 +1,166 @@
+#include "supervisor/core/memory/placement_options.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "supervisor/core/memory/saturating.h"
+
+namespace berth::core {
+namespace {
+
+// What the layers of a model take on a device: a table that is read once for each split.
+struct LayerTable {
+  std::uint64_t fixed = 0;  // on each device that has any
+  // Sums of the layers for the devices, in their order: upto[i] is that of the first i.
+  std::vector<std::uint64_t> upto{0};
+
+  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(upto.size() - 1); }
+  // How many of the layers from `first` on fit into `room` bytes; at most all.
+  [[nodiscard]] std::uint32_t fit(std::uint32_t first, std::uint64_t room) const {
+    if (room < fixed) return 0;
+    const std::uint64_t last = saturating_add(upto[first], room - fixed);
+    const auto end = std::upper_bound(upto.begin() + first, upto.end(), last);
+    return static_cast<std::uint32_t>(end - upto.begin()) - first - 1;
+  }
+};
+
+std::uint64_t bytes_of(const LayerCost& layer) {
+  return saturating_add(layer.weights, layer.kv);
+}
+
+LayerTable layer_table(const ModelCost& cost, const Targets& targets) {
+  LayerTable table;
+  table.fixed = cost.device_overhead;
+  std::uint64_t drafts = 0;
+  for (const PartCost& part : cost.parts) {
+    table.fixed = saturating_add(table.fixed, part.device_working);
+    if (&part == &cost.parts.front()) continue;
+    for (const LayerCost& layer : part.layers) drafts = saturating_add(drafts, bytes_of(layer));
+  }
+  const auto& layers = cost.parts.front().layers;
+  const auto all = static_cast<std::uint32_t>(layers.size());
+  const std::uint32_t placed = std::min(targets.device_layers.value_or(all), all);
+  // A draft model is spread in the model's proportions: each layer carries its part of it.
+  const std::uint64_t draft_part = placed == 0 ? 0 : (drafts + placed - 1) / placed;
+  for (std::uint32_t i = all - placed; i < all; ++i) {
+    const std::uint64_t bytes = saturating_add(bytes_of(layers[i]), draft_part);
+    table.upto.push_back(saturating_add(table.upto.back(), bytes));
+  }
+  return table;
+}
+
+Placement without_empty(Placement placement) {
+  std::erase_if(placement.shares, [](const Placement::Share& share) { return share.layers == 0; });
+  return placement;
+}
+
+// As many layers on each device as its part of the room.
+Placement in_proportion(const LayerTable& table, const Targets& targets, const DomainBytes& room) {
+  double whole = 0;
+  for (const DomainIndex device : targets.devices) whole += static_cast<double>(room[device]);
+  Placement placement;
+  double before = 0;
+  std::uint32_t given = 0;
+  for (const DomainIndex device : targets.devices) {
+    before += static_cast<double>(room[device]);
+    const double upto = whole > 0 ? before / whole * table.count() : 0;
+    const auto bounded = std::min(static_cast<std::uint32_t>(upto + 0.5), table.count());
+    placement.shares.push_back({.device = device, .layers = bounded - given});
+    given = bounded;
+  }
+  placement.shares.back().layers += table.count() - given;
+  return without_empty(std::move(placement));
+}
+
+// One device after the other, each as full as it goes; absent: not all layers have a place.
+std::optional<Placement> filled_up(const LayerTable& table, const Targets& targets,
+                                   const DomainBytes& room) {
+  Placement placement;
+  std::uint32_t next = 0;
+  for (const DomainIndex device : targets.devices) {
+    const std::uint32_t layers = table.fit(next, room[device]);
+    placement.shares.push_back({.device = device, .layers = layers});
+    next += layers;
+  }
+  if (next < table.count()) return std::nullopt;
+  return without_empty(std::move(placement));
+}
+
+bool on_processor(const LayerTable& table, const Targets& targets) {
+  return targets.devices.empty() || table.count() == 0;
+}
+
+void add(std::vector<PlacementOption>& options, const ModelCost& cost, Placement placement) {
+  const bool known =
+      std::ranges::find(options, placement, &PlacementOption::placement) != options.end();
+  if (known) return;
+  const DomainBytes bytes = charge_of(cost, placement).total();
+  options.push_back({.placement = std::move(placement), .bytes = bytes});
+}
+
+void add_splits(std::vector<PlacementOption>& options, const ModelCost& cost,
+                const LayerTable& table, const Targets& targets, const DomainBytes& room) {
+  add(options, cost, in_proportion(table, targets, room));
+  if (options.back().bytes.fits(room)) return;
+  if (auto full = filled_up(table, targets, room)) add(options, cost, *std::move(full));
+}
+
+void add_singles(std::vector<PlacementOption>& options, const ModelCost& cost,
+                 const LayerTable& table, const Targets& targets) {
+  for (const DomainIndex device : targets.devices) {
+    add(options, cost, {.shares = {{.device = device, .layers = table.count()}}});
+  }
+}
+
+}  // namespace
+
+std::vector<PlacementOption> placement_options(const ModelCost& cost, const Targets& targets,
+                                               const Snapshot& snapshot) {
+  std::vector<PlacementOption> options;
+  const LayerTable table = layer_table(cost, targets);
+  if (on_processor(table, targets)) {
+    add(options, cost, {});
+    return options;
+  }
+  add_singles(options, cost, table, targets);
+  if (targets.devices.size() < 2) return options;
+  DomainBytes limit;
+  for (std::size_t i = 0; i < std::min(snapshot.domains.size(), kMaxDomains); ++i) {
+    limit[static_cast<DomainIndex>(i)] = snapshot.domains[i].limit();
+  }
+  DomainBytes charged;
+  for (const Entry& entry : snapshot.entries) charged += entry.charge;
+  for (const IdleJob& job : snapshot.jobs) charged += job.extra;
+  add_splits(options, cost, table, targets, limit - charged);
+  add_splits(options, cost, table, targets, limit);
+  add_splits(options, cost, table, targets, whole_budget(snapshot.domains));
+  return options;
+}
+
+bool fits_somewhere(const ModelCost& cost, const Targets& targets, const DomainBytes& room) {
+  std::vector<PlacementOption> options;
+  const LayerTable table = layer_table(cost, targets);
+  if (on_processor(table, targets)) {
+    add(options, cost, {});
+  } else {
+    add_singles(options, cost, table, targets);
+    if (targets.devices.size() > 1) add_splits(options, cost, table, targets, room);
+  }
+  return std::ranges::any_of(
+      options, [&](const PlacementOption& option) { return option.bytes.fits(room); });
+}
+
+DomainBytes whole_budget(const Domains& domains, double share) {
+  DomainBytes whole;
+  for (std::size_t i = 0; i < std::min(domains.size(), kMaxDomains); ++i) {
+    Domain alone = domains[i];
+    alone.foreign = 0;
+    const auto limit = static_cast<double>(alone.limit());
+    whole[static_cast<DomainIndex>(i)] =
+        share >= 1 ? alone.limit() : static_cast<std::uint64_t>(limit * std::max(share, 0.0));
+  }
+  return whole;
+}
+
+}  // namespace berth::core
