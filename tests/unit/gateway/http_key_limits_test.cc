@@ -18,7 +18,7 @@ const std::string kJson = "Content-Type: application/json\r\n";
 
 class HttpKeyLimits : public HttpServerTest {
  protected:
-  void limit(core::KeyRates rates) {
+  void serve_with(core::KeyRates rates) {
     gate_.set(rates);
     HttpOptions options;
     options.limits.max_body = 1 << 20;
@@ -31,7 +31,7 @@ class HttpKeyLimits : public HttpServerTest {
 };
 
 TEST_F(HttpKeyLimits, EveryRequestCountsOnceWhateverBecomesOfIt) {
-  limit({3, 0});
+  serve_with({3, 0});
   EXPECT_EQ(status_of(ask("GET /items/x" + kLocal + kKey)), "200");
   EXPECT_EQ(status_of(ask("POST /admin" + kLocal + kKey + kJson)), "403");
   EXPECT_EQ(status_of(ask("POST /echo" + kLocal + kKey + kJson + "Content-Length: 2000000\r\n")),
@@ -51,7 +51,7 @@ TEST_F(HttpKeyLimits, EveryRequestCountsOnceWhateverBecomesOfIt) {
 }
 
 TEST_F(HttpKeyLimits, NoBodyIsReadForWhatIsOverThem) {
-  limit({1, 0});
+  serve_with({1, 0});
   EXPECT_EQ(status_of(ask("GET /items/x" + kLocal + kKey)), "200");
   RawClient large = client();
   large.send("POST /echo" + kLocal + kKey + kJson + "Content-Length: 1000000\r\n\r\n{");
@@ -59,7 +59,7 @@ TEST_F(HttpKeyLimits, NoBodyIsReadForWhatIsOverThem) {
 }
 
 TEST_F(HttpKeyLimits, APlaceIsGivenBackHoweverARequestEnds) {
-  limit({0, 1});
+  serve_with({0, 1});
   const std::string wait = "GET /wait" + kLocal + kKey + "\r\n";
   const auto is_full = [this] { return status_of(ask("GET /items/x" + kLocal + kKey)) == "429"; };
   RawClient asking = client();

@@ -208,6 +208,12 @@ void HttpServerTest::serve(HttpOptions options) {
   server_ = *std::move(server);
 }
 
+void HttpServerTest::limit(const std::function<void(HttpLimits&)>& set) {
+  HttpOptions options;
+  set(options.limits);
+  serve(std::move(options));
+}
+
 Arrived HttpServerTest::next() {
   std::unique_lock lock(mutex_);
   const bool came = arrived_.wait_for(lock, kDeadline, [this] { return !waiting_.empty(); });

@@ -102,6 +102,8 @@ class HttpServerTest : public testing::Test {
   void TearDown() override { server_.reset(); }
   // Starts (again), with these options in place of the usual ones where they are set.
   void serve(HttpOptions options);
+  // The same with other bounds.
+  void limit(const std::function<void(HttpLimits&)>& set);
   std::vector<Route> routes();
 
   // The next request at /wait.
