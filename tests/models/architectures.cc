@@ -7,7 +7,7 @@
 namespace berth::test_models {
 namespace {
 
-constexpr std::array<Architecture, 15> kArchitectures = {{
+constexpr std::array<Architecture, 19> kArchitectures = {{
     {"llama", "llama", "grouped queries", Memory::kCells, true, build_llama},
     {"mixtral", "llama", "mixture of experts", Memory::kCells, true, build_mixtral},
     {"qwen2", "qwen2", "biases of queries, keys and values", Memory::kCells, true, build_qwen2},
@@ -19,6 +19,13 @@ constexpr std::array<Architecture, 15> kArchitectures = {{
      Memory::kSlidingWindow, true, build_gemma2},
     {"gemma3", "gemma3", "every other layer with a sliding window", Memory::kSlidingWindow, true,
      build_gemma3},
+    {"mistral", "llama", "names a sliding window, which libllama does not use", Memory::kCells,
+     true, build_mistral},
+    {"falcon", "falcon", "one head of keys and values, no gates", Memory::kCells, true,
+     build_falcon},
+    {"cohere2", "cohere2", "three of four layers with a sliding window, one norm for a whole layer",
+     Memory::kSlidingWindow, true, build_cohere2},
+    {"deepseek2", "deepseek2", "compressed keys and values", Memory::kCells, true, build_deepseek2},
     {"mamba", "mamba", "recurrent, state space", Memory::kRecurrent, true, build_mamba},
     {"rwkv7", "rwkv7", "recurrent, linear attention", Memory::kRecurrent, true, build_rwkv7},
     {"jamba", "jamba", "hybrid: every other layer a state space", Memory::kHybrid, true,

@@ -106,6 +106,11 @@ void build_llama(ModelBuilder& builder) {
   add_decoder(builder, {});
 }
 
+void build_mistral(ModelBuilder& builder) {
+  builder.key("attention.sliding_window", builder.options().sliding_window);
+  add_decoder(builder, {});
+}
+
 void build_mixtral(ModelBuilder& builder) {
   add_decoder(builder, {.experts = true});
 }

@@ -48,6 +48,7 @@ constexpr std::array kRules = {
     cells("dbrx"),
     cells("deci"),
     cells("deepseek"),
+    cells("deepseek2"),
     cells("dots1"),
     cells("ernie4_5"),
     cells("ernie4_5-moe"),

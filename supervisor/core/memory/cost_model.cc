@@ -11,10 +11,12 @@ namespace berth::core {
 namespace {
 
 constexpr std::uint64_t kMiB = 1ULL << 20;
-// Of a worker with an empty model: program, libraries, gRPC.
-constexpr std::uint64_t kProcessBytes = 40 * kMiB;
-// What libllama and the worker keep of one token of the vocabulary.
-constexpr std::uint64_t kTokenBytes = 300;
+// Measured, see docs/memory.md. Of a worker with an empty model: program, libraries, gRPC; of each
+// of its threads; what libllama and the worker keep of one token of the vocabulary, and of a merge.
+constexpr std::uint64_t kProcessBytes = 22 * kMiB;
+constexpr std::uint64_t kThreadBytes = kMiB / 4;
+constexpr std::uint64_t kTokenBytes = 150;
+constexpr std::uint64_t kMergeBytes = 150;
 constexpr std::uint32_t kErrorPercent = 10;
 constexpr std::uint32_t kGuessErrorPercent = 30;
 constexpr std::uint64_t kErrorBytes = 64 * kMiB;
@@ -61,6 +63,11 @@ PartCost part_cost(const ModelShape& shape, const ServeShape& serve, const Conte
   part.input_working = working.input;
   part.device_working = working.device;
   return part;
+}
+
+std::uint64_t vocabulary_bytes(const ModelShape& shape) {
+  return saturating_add(saturating_multiply(shape.vocabulary, kTokenBytes),
+                        saturating_multiply(shape.merges, kMergeBytes));
 }
 
 void add_adapter(const ModelShape& adapter, PartCost& part) {
@@ -162,16 +169,17 @@ ModelCost model_cost(const ModelShape& shape, const ServeShape& serve, const Mod
   cost.cells = context.cells;
   cost.parts.push_back(part_cost(shape, serve, context));
   for (const ModelShape& adapter : adapters) add_adapter(adapter, cost.parts.front());
-  std::uint64_t tokens = shape.vocabulary;
   bool guessed = shape.guessed;
   if (draft != nullptr) {
     ServeShape as_draft = serve;
     as_draft.window = context.cells;
     cost.parts.push_back(part_cost(*draft, serve, context_shape(*draft, as_draft, true, false)));
-    tokens = saturating_add(tokens, draft->vocabulary);
+    cost.host_overhead = vocabulary_bytes(*draft);
     guessed = guessed || draft->guessed;
   }
-  cost.host_overhead = saturating_add(kProcessBytes, saturating_multiply(tokens, kTokenBytes));
+  cost.host_overhead = saturating_add(cost.host_overhead, vocabulary_bytes(shape));
+  cost.host_overhead =
+      saturating_add(cost.host_overhead, kProcessBytes + serve.threads * kThreadBytes);
   cost.device_overhead = serve.device_context;
   cost.error_percent = guessed ? kGuessErrorPercent : kErrorPercent;
   cost.error_bytes = kErrorBytes;

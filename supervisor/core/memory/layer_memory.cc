@@ -14,6 +14,9 @@ constexpr std::uint32_t kMaxWidth = 16U << 20;
 constexpr std::uint32_t kMaxTokens = 1U << 30;
 constexpr std::uint32_t kMaxCellWidth = 1U << 30;
 constexpr std::uint64_t kStateNumberBytes = 4;  // f32, always
+// How many vectors of a layer's width are there at once (measured, docs/memory.md).
+constexpr std::uint64_t kRwkvWidths = 20;
+constexpr std::uint64_t kStateSpaceWidths = 8;
 
 std::uint32_t cell_width(std::uint32_t heads, std::uint32_t length) {
   return static_cast<std::uint32_t>(
@@ -107,11 +110,11 @@ Result<std::uint64_t> state_bytes(const HeaderKeys& keys, ModelShape& shape) {
        {&head, &shift, &cache, &convolution, &inner, &state, &groups, &linear}) {
     if (!*one) return fail(one->error());
   }
-  shape.state_width = *inner != 0 ? *inner : shape.embedding;
   const std::uint64_t before = *convolution > 0 ? *convolution - 1 : 0;
   if (*head > 0) {
     add(*shift, width);
     add(*head, width);
+    shape.state_width = kRwkvWidths * width;
   } else if (*cache > 0) {
     add(*cache - 1, width);
   } else if (*linear > 0) {
@@ -121,6 +124,7 @@ Result<std::uint64_t> state_bytes(const HeaderKeys& keys, ModelShape& shape) {
   } else {
     add(before, *inner + 2 * std::uint64_t{*groups} * *state);
     add(*state, *inner);
+    shape.state_width = kStateSpaceWidths * *inner;
   }
   return saturating_multiply(numbers, kStateNumberBytes);
 }
@@ -163,8 +167,7 @@ Status read_layer_memory(const HeaderKeys& keys, const ArchitectureRules* rules,
   static constexpr ArchitectureRules kUnknown;
   const ArchitectureRules& known = rules != nullptr ? *rules : kUnknown;
   shape.encoder = known.encoder;
-  shape.guessed = rules == nullptr || known.estimated || keys.has("attention.key_length_mla") ||
-                  keys.has("nextn_predict_layers");
+  shape.guessed = rules == nullptr || known.estimated || keys.has("nextn_predict_layers");
   if (auto read = read_windows(keys, known, shape); !read) return read;
   if (auto read = read_widths(keys, shape); !read) return read;
   const bool has_state = keys.has("ssm.state_size") || keys.has("wkv.head_size");

@@ -60,6 +60,15 @@ bool repacks(const gguf::Tensor& tensor) {
          std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
 }
 
+// Also one that is a half of another matrix.
+bool is_gate(const gguf::Tensor& tensor, const LayerShape& layer) {
+  const std::string_view name = tensor.name;
+  if (name.find(".ffn_gate_inp") != std::string_view::npos) return false;
+  if (name.find(".ffn_gate") != std::string_view::npos) return true;
+  return name.find(".ffn_up.") != std::string_view::npos &&
+         tensor.shape[1] == 2ULL * layer.feed_forward;
+}
+
 Status add_tensors(const std::vector<gguf::Tensor>& tensors, ModelShape& shape) {
   const gguf::Tensor* embedding = nullptr;
   bool has_output = false;
@@ -71,6 +80,7 @@ Status add_tensors(const std::vector<gguf::Tensor>& tensors, ModelShape& shape) 
       }
       std::uint64_t& weights = shape.layers[*layer].weights;
       weights = saturating_add(weights, tensor.bytes);
+      if (is_gate(tensor, shape.layers[*layer])) shape.layers[*layer].gated = true;
       continue;
     }
     if (tensor.name == "token_embd.weight") embedding = &tensor;
@@ -111,6 +121,10 @@ Result<ModelShape> model_shape(const gguf::WholeModel& model) {
   shape.file_bytes = model.summary.file_bytes;
   shape.declared_context = model.summary.declared_context;
   shape.vocabulary = model.summary.vocabulary;
+  const auto merges = model.first.metadata.find("tokenizer.ggml.merges");
+  if (merges != model.first.metadata.end()) {
+    if (const auto* list = std::get_if<gguf::Array>(&merges->second)) shape.merges = list->size;
+  }
 
   const ArchitectureRules* const rules = find_architecture(shape.architecture);
   if (auto read = read_layer_memory(keys, rules, shape); !read) return fail(read.error());

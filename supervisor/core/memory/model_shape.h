@@ -20,6 +20,7 @@ struct LayerShape {
   std::uint32_t values = 0;        // ditto of values
   std::uint64_t state_bytes = 0;   // what each sequence keeps besides (recurrent layers)
   std::uint32_t feed_forward = 0;  // its width; of a mixture that of one expert
+  bool gated = false;              // the feed-forward part has a gate as wide as itself
   bool windowed = false;           // its cells are those of a sliding window
 
   bool operator==(const LayerShape&) const = default;
@@ -40,11 +41,13 @@ struct ModelShape {
   std::uint64_t file_bytes = 0;        // of all files
   std::uint32_t embedding = 0;         // width
   std::uint64_t vocabulary = 0;        // tokens
+  std::uint64_t merges = 0;            // of a BPE tokenizer
   std::uint32_t declared_context = 0;  // tokens; 0: not said
   std::uint32_t sliding_window = 0;    // tokens; of the windowed layers
   std::uint32_t experts_used = 0;      // of a mixture, for each token; 0: no mixture
-  std::uint32_t state_width = 0;       // inner width of recurrent layers, for the working memory
-  bool encoder = false;                // reads all tokens at once and keeps nothing
+  // Numbers for each token that computing a recurrent layer takes at once.
+  std::uint64_t state_width = 0;
+  bool encoder = false;  // reads all tokens at once and keeps nothing
   // libllama's way with this architecture is not known to us: cells are counted as if it were
   // common attention, and the error is larger.
   bool guessed = false;

@@ -27,11 +27,10 @@ std::uint64_t busiest_width(const ModelShape& shape, const LayerShape& layer) {
   const std::uint64_t width = shape.embedding;
   const std::uint64_t used = std::max<std::uint64_t>(shape.experts_used, 1);
   const std::uint64_t forward = saturating_multiply(layer.feed_forward, used);
-  std::uint64_t alive = saturating_add(saturating_multiply(3, forward), 5 * width);
-  if (layer.state_bytes > 0) {
-    alive = std::max(alive, saturating_add(saturating_multiply(8, shape.state_width), 0));
-  }
-  return alive;
+  const std::uint64_t alive = layer.gated
+                                  ? saturating_add(saturating_multiply(3, forward), 5 * width)
+                                  : saturating_add(saturating_multiply(2, forward), 3 * width);
+  return layer.state_bytes > 0 ? std::max(alive, shape.state_width) : alive;
 }
 
 }  // namespace
@@ -75,8 +74,11 @@ WorkingMemory working_memory(const ModelShape& shape, const ContextShape& contex
   bool windowed = false;
   std::uint64_t alive = 0;
   std::uint64_t scores = 0;  // without flash attention all of them are there at once
-  for (const LayerShape& layer : shape.layers) {
-    alive = std::max(alive, busiest_width(shape, layer));
+  for (std::size_t i = 0; i < shape.layers.size(); ++i) {
+    const LayerShape& layer = shape.layers[i];
+    // The last layer's second half is computed only for tokens that have an output.
+    const bool is_short = i + 1 == shape.layers.size() && !context.embeds;
+    alive = std::max(alive, is_short ? 5 * width : busiest_width(shape, layer));
     if (layer.keys == 0 && !shape.encoder) continue;
     (layer.windowed ? windowed : all) = true;
     const std::uint64_t cells = layer.windowed ? context.window_cells : context.cells;
@@ -88,8 +90,8 @@ WorkingMemory working_memory(const ModelShape& shape, const ContextShape& contex
   std::uint64_t layer = product(alive, tokens, kFloatBytes);
   if (!context.flash_attention) {
     masks = saturating_multiply(masks, 2);
-    layer = std::max(layer, product(7 * width, tokens, kFloatBytes));
-    layer = saturating_add(saturating_multiply(scores, kFloatBytes), layer);
+    layer = std::max(layer, saturating_add(saturating_multiply(scores, kFloatBytes),
+                                           product(7 * width, tokens, kFloatBytes)));
   }
   const std::uint64_t logits =
       context.embeds ? 0 : product(shape.vocabulary, context.outputs, kFloatBytes);
