@@ -1,5 +1,6 @@
 #include "supervisor/gateway/grpc/peer_servers.h"
 
+#include <future>
 #include <system_error>
 #include <utility>
 
@@ -76,7 +77,12 @@ void PeerServers::run_endings() {
 }
 
 void PeerServers::shutdown(std::chrono::system_clock::time_point until) {
-  for (const auto& [key, server] : servers_) server->shutdown(until);
+  std::vector<std::future<void>> ends;
+  for (const auto& [key, server] : servers_) {
+    // Without a thread it happens in get().
+    ends.push_back(std::async([one = server.get(), until] { one->shutdown(until); }));
+  }
+  for (std::future<void>& end : ends) end.get();
 }
 
 }  // namespace berth::gateway

@@ -53,6 +53,7 @@ class PeerServers {
   // the one without calls that was used least recently ends; where each has calls, or too many are
   // still ending, the connection is closed.
   void take(UniqueFd connection, const Peer& peer);
+  // Of all, side by side.
   void shutdown(std::chrono::system_clock::time_point until);
   [[nodiscard]] std::size_t size() const { return servers_.size(); }
 
