@@ -18,6 +18,7 @@
 #include "supervisor/admin/grpc/admin_service.h"
 #include "supervisor/api_routes.h"
 #include "supervisor/core/entitlement.h"
+#include "supervisor/gateway/grpc/call_gate.h"
 #include "supervisor/gateway/grpc/inference_service.h"
 #include "supervisor/gateway/grpc/reflection_service.h"
 #include "supervisor/gateway/openai/routes.h"
@@ -30,8 +31,8 @@ constexpr std::string_view kUnix = "unix:";
 // Whoever can reach a socket may connect: what he may do there, his user says.
 constexpr mode_t kOpenSocket = 0666;
 constexpr mode_t kOwnSocket = 0600;
-// Descriptors that are not HTTP connections: workers, logs, the store, gRPC.
-constexpr std::size_t kOtherFiles = 1024;
+// Descriptors that are not HTTP connections: workers, logs, the store, and gRPC's 1600 connections.
+constexpr std::size_t kOtherFiles = 3072;
 
 // How many connections there may be within the limit of open files, which is raised as far as that
 // helps and the system lets it.
@@ -88,8 +89,10 @@ Status Fronts::open() {
 gateway::GrpcServer::Services Fronts::grpc_services(const rpc::CallAccess& access) {
   gateway::GrpcServer::Services services;
   const residency::Services& use = parts_.state.services;
-  services.push_back(std::make_unique<gateway::InferenceService>(use, access));
-  services.push_back(std::make_unique<admin::AdminService>(parts_.state, access));
+  services.push_back(gateway::gated(std::make_unique<gateway::InferenceService>(use, access),
+                                    v1::Inference::service_full_name(), access));
+  services.push_back(gateway::gated(std::make_unique<admin::AdminService>(parts_.state, access),
+                                    v1::Admin::service_full_name(), access));
   services.push_back(
       std::make_unique<gateway::HealthService>(use, access, parts_.ready, health_changes_));
   services.push_back(std::make_unique<gateway::ReflectionService>(

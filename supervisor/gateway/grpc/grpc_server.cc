@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <limits>
 #include <mutex>
@@ -16,9 +17,11 @@
 #include <utility>
 
 #include "supervisor/gateway/grpc/call_count.h"
+#include "supervisor/gateway/grpc/call_gate.h"
 #include "supervisor/gateway/grpc/call_peer.h"
 #include "supervisor/gateway/grpc/call_permits.h"
 #include "supervisor/gateway/grpc/malformed_message.h"
+#include "supervisor/gateway/grpc/network_acceptor.h"
 #include "supervisor/gateway/grpc/peer_servers.h"
 #include "supervisor/gateway/grpc/unix_acceptor.h"
 #include "supervisor/rpc/callback_threads.h"
@@ -36,20 +39,28 @@ constexpr int kKeepaliveTimeoutMs = 20'000;
 constexpr int kLeastPingIntervalMs = 9'000;
 // Without a call a connection is closed; clients open it again with their next one.
 constexpr int kIdleConnectionMs = 30 * 60 * 1000;
+// The same on the network, where connections are fewer than those who could open them.
+constexpr int kIdleNetworkMs = 60 * 1000;
+// For a new connection to show that it speaks TLS, where there is TLS, and HTTP/2.
+constexpr int kHandshakeMs = 10 * 1000;
 // Of one connection. gRPC's clients let the others wait.
 constexpr int kMostStreams = 1024;
-// Messages that all connections together may hold, in the largest one's size.
+// Messages that all connections of a quota together may hold, in the largest one's size.
 constexpr std::uint64_t kMessagesAtOnce = 16;
 constexpr std::uint64_t kLeastQuota = 256ULL << 20U;
 
 // What all servers of the front share.
 struct Common {
   std::uint64_t max_message_bytes = 0;
-  grpc::ResourceQuota quota{"berth"};
+  int most_calls_of_user = 0;
+  // Whoever comes by network never is in the way of this machine's users.
+  grpc::ResourceQuota socket_quota{"berth-sockets"};
+  grpc::ResourceQuota network_quota{"berth-network"};
   const Authenticator& authenticator;
   const std::function<Error(Error, const core::Caller&)> cut;
   const GrpcServer::MakeServices make_services;
   const std::shared_ptr<CallPermits> permits;
+  std::atomic<bool> closing{false};
 
   using CallerOf = std::function<Result<core::Caller>(const grpc::CallbackServerContext&)>;
   [[nodiscard]] rpc::CallAccess access(CallerOf caller_of) const {
@@ -59,28 +70,47 @@ struct Common {
                          const core::Caller& caller) { return kept->admit(context, caller); },
             .cut = cut};
   }
+
+  // Who makes the call of that peer, who has so many.
+  [[nodiscard]] Result<core::Caller> caller_of(const Peer& peer,
+                                               const grpc::CallbackServerContext& context,
+                                               int calls = 0) const {
+    if (const auto& refusal = refusal_at_gate()) return fail(*refusal);
+    if (closing) return fail(Reason::kShuttingDown, "The server is stopping.");
+    if (calls > most_calls_of_user && !peer.admin) {
+      return fail(Reason::kQueueFull, "This user already has " +
+                                          std::to_string(most_calls_of_user) +
+                                          " calls. Wait for some of them to end.");
+    }
+    return authenticator.authenticate(peer, presented(context));
+  }
 };
 
 using Interceptors =
     std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>;
 
-void configure(Builder& builder, const Common& common, Interceptors interceptors = {}) {
+void configure(Builder& builder, const Common& common, const grpc::ResourceQuota& quota,
+               Interceptors interceptors = {}) {
   const auto most = static_cast<int>(
       std::min<std::uint64_t>(common.max_message_bytes, std::numeric_limits<int>::max()));
   builder.SetMaxReceiveMessageSize(most);
-  builder.SetResourceQuota(common.quota);
+  builder.SetResourceQuota(quota);
   interceptors.push_back(release_permits(common.permits));
   interceptors.push_back(explain_malformed_messages());
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
-  // Two daemons must never share an address without knowing.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreams);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnectionMs);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kLeastPingIntervalMs);
+}
+
+void give(Acceptor& to, UniqueFd connection) {
+  Acceptor::NewConnectionParameters parameters;
+  parameters.fd = connection.release();
+  to.HandleNewConnection(&parameters);
 }
 
 // The calls of one peer by Unix socket.
@@ -89,15 +119,16 @@ class RealPeerServer : public PeerServer {
   static std::unique_ptr<PeerServer> make(Common& common, const Peer& peer) {
     std::unique_ptr<RealPeerServer> made(new RealPeerServer);
     std::atomic<Time>& used = made->used_;
-    made->services_ = common.make_services(
-        common.access([&common, peer, &used](const grpc::CallbackServerContext& context) {
+    made->services_ = common.make_services(common.access(
+        [&common, peer, &used, calls = made->calls_](const grpc::CallbackServerContext& context) {
           used = std::chrono::steady_clock::now();
-          return common.authenticator.authenticate(peer, presented(context));
+          return common.caller_of(peer, context, *calls);
         }));
     Builder builder;
     Interceptors counting;
     counting.push_back(count_calls(made->calls_));
-    configure(builder, common, std::move(counting));
+    configure(builder, common, common.socket_quota, std::move(counting));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnectionMs);
     made->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
         Builder::experimental_type::ExternalConnectionType::FROM_FD,
         grpc::InsecureServerCredentials());
@@ -112,9 +143,7 @@ class RealPeerServer : public PeerServer {
 
   void take(UniqueFd connection) override {
     used_ = std::chrono::steady_clock::now();
-    Acceptor::NewConnectionParameters parameters;
-    parameters.fd = connection.release();
-    acceptor_->HandleNewConnection(&parameters);
+    give(*acceptor_, std::move(connection));
   }
   [[nodiscard]] Time last_used() const override { return used_; }
   [[nodiscard]] bool busy() const override { return *calls_ > 0; }
@@ -157,11 +186,14 @@ class RealServer : public GrpcServer {
              std::function<Error(Error, const core::Caller&)> cut, MakeServices make_services)
       : options_(options),
         common_{.max_message_bytes = options.max_message_bytes,
+                .most_calls_of_user = options.most_calls_of_user,
                 .authenticator = authenticator,
                 .cut = std::move(cut),
                 .make_services = std::move(make_services),
                 .permits = std::make_shared<CallPermits>(options.limits)} {
-    common_.quota.Resize(std::max(options.max_message_bytes * kMessagesAtOnce, kLeastQuota));
+    const std::uint64_t most = std::max(options.max_message_bytes * kMessagesAtOnce, kLeastQuota);
+    common_.socket_quota.Resize(most);
+    common_.network_quota.Resize(most);
   }
   ~RealServer() override { shutdown(std::chrono::milliseconds(0)); }
   RealServer(const RealServer&) = delete;
@@ -187,10 +219,16 @@ class RealServer : public GrpcServer {
 
   void shutdown(std::chrono::milliseconds wait) override {
     const auto until = std::chrono::system_clock::now() + wait;
+    common_.closing = true;
     acceptor_.reset();
-    // What was handed over meanwhile is closed.
+    network_acceptor_.reset();
+    // What was handed over meanwhile is closed. All end in the same time, or the last ones would
+    // take calls until the first are through. Without a thread it happens below.
+    std::future<void> network = std::async([this, until] {
+      if (network_) network_->Shutdown(until);
+    });
     peers_.shutdown(until);
-    if (network_) network_->Shutdown(until);
+    network.get();
   }
 
  private:
@@ -198,34 +236,30 @@ class RealServer : public GrpcServer {
     if (options_.addresses.empty()) return {};
     auto with = credentials(options_);
     if (!with) return fail(with.error());
+    auto acceptor = NetworkAcceptor::listen(
+        {.addresses = options_.addresses, .on_connection = [this](UniqueFd connection) {
+           give(*network_door_, std::move(connection));
+         }});
+    if (!acceptor) return fail(acceptor.error());
+    network_acceptor_ = *std::move(acceptor);
+    std::ranges::copy(network_acceptor_->addresses(), std::back_inserter(addresses_));
     network_services_ =
         common_.make_services(common_.access([this](const grpc::CallbackServerContext& context) {
-          return common_.authenticator.authenticate(network_peer(context.peer()),
-                                                    presented(context));
+          return common_.caller_of(network_peer(context.peer()), context);
         }));
     Builder builder;
-    configure(builder, common_);
-    std::vector<int> ports(options_.addresses.size(), 0);
-    for (std::size_t i = 0; i < ports.size(); ++i) {
-      builder.AddListeningPort(options_.addresses[i], *with, &ports[i]);
-    }
+    configure(builder, common_, common_.network_quota);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleNetworkMs);
+    network_door_ = builder.experimental().AddExternalConnectionAcceptor(
+        Builder::experimental_type::ExternalConnectionType::FROM_FD, *with);
     for (const auto& service : network_services_) builder.RegisterService(service.get());
     network_ = builder.BuildAndStart();
-    for (std::size_t i = 0; i < ports.size(); ++i) {
-      const std::string& address = options_.addresses[i];
-      if (!network_ || ports[i] == 0) {
-        return fail(
-            Reason::kConflict,
-            "gRPC cannot listen on " + address +
-                (options_.tls_cert.empty()
-                     ? ". Check that nothing else does, and that the address is this "
-                       "machine's."
-                     : ". Check that nothing else does, that the address is this machine's, "
-                       "and that server.tls_cert and server.tls_key belong together."));
-      }
-      addresses_.push_back(address.substr(0, address.rfind(':') + 1) + std::to_string(ports[i]));
+    if (!network_) {
+      return fail(Reason::kInvalidArgument,
+                  "gRPC cannot be served. Check that server.tls_cert and server.tls_key belong "
+                  "together.");
     }
-    return {};
+    return network_acceptor_->start();
   }
 
   [[nodiscard]] Peer peer_from(const SocketPeer& peer) const {
@@ -239,10 +273,13 @@ class RealServer : public GrpcServer {
   Common common_;
   std::vector<std::string> addresses_;
   Services network_services_;
+  std::unique_ptr<Acceptor> network_door_;
   std::unique_ptr<grpc::Server> network_;
   PeerServers peers_{kMostPeers,
                      [this](const Peer& peer) { return RealPeerServer::make(common_, peer); }};
-  std::unique_ptr<UnixAcceptor> acceptor_;  // its thread uses the others
+  // Their threads use the others.
+  std::unique_ptr<NetworkAcceptor> network_acceptor_;
+  std::unique_ptr<UnixAcceptor> acceptor_;
 };
 
 // Once in a program, before its first server of this kind; it holds for all that are made later.

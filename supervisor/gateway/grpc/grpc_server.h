@@ -25,15 +25,17 @@ struct GrpcOptions {
   std::string tls_cert{};                // PEM files for the addresses; empty: no TLS
   std::string tls_key{};
   std::uint64_t max_message_bytes = 64ULL << 20;
+  int most_calls_of_user = 1024;  // at once, of one who comes by Unix socket and is no admin
   // Besides root and berth's own user, who of a Unix socket's peers is an admin: members of this
   // group. Absent: nobody.
   std::optional<gid_t> admin_group{};
   KeyGate* limits = nullptr;  // null: keys have none; else it outlives the server
 };
 
-// The gRPC front. gRPC 1.51 tells a call nothing of its connection but a name, so that connections
-// by Unix socket are accepted here, and handed to a server of their peer's own: what its services
-// know of the peer holds for all its calls. Destroying it ends every call.
+// The gRPC front. gRPC 1.51 bounds no connections, so that they are accepted here and handed to it;
+// and it tells a call nothing of its connection but a name, so that those by Unix socket go to a
+// server of their peer's own: what its services know of the peer holds for all its calls.
+// Destroying it ends every call.
 class GrpcServer {
  public:
   using Services = std::vector<std::unique_ptr<grpc::Service>>;

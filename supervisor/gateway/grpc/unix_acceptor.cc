@@ -1,41 +1,22 @@
 #include "supervisor/gateway/grpc/unix_acceptor.h"
 
-#include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <csignal>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 namespace berth::gateway {
 namespace {
 
 constexpr int kBacklog = 1024;
-std::string errno_text(int error) {
-  return std::system_category().message(error);
-}
-
-// Without descriptors or memory a connection stays where it is, and would be reported again at
-// once.
-constexpr auto kPauseWithoutMeans = std::chrono::milliseconds(100);
 
 tl::unexpected<Error> cannot_listen(const std::string& path, int error) {
   return fail(Reason::kInternal, "The socket " + path + " cannot be made: " + errno_text(error) +
                                      ". Check that its directory can be written.");
-}
-
-// 0: there is no such descriptor.
-ino_t inode_of(int fd) {
-  struct stat info {};
-  return ::fstat(fd, &info) == 0 ? info.st_ino : 0;
 }
 
 Result<UniqueFd> listen_on(const std::string& path, mode_t mode) {
@@ -88,81 +69,32 @@ Result<std::unique_ptr<UnixAcceptor>> UnixAcceptor::listen(Options options) {
 }
 
 Status UnixAcceptor::open() {
+  std::vector<UniqueFd> listeners;
   for (const std::string& path : options_.paths) {
     Result<UniqueFd> listener = listen_on(path, options_.mode);
     if (!listener) return fail(listener.error());
-    listeners_.push_back(*std::move(listener));
+    listeners.push_back(*std::move(listener));
+    ++bound_;
   }
-  stop_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop_) return fail(Reason::kInternal, "eventfd: " + errno_text(errno));
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {
-    return fail(Reason::kInternal, std::string("No thread for the sockets: ") + error.what());
-  }
+  auto loop = AcceptLoop::start(std::move(listeners),
+                                [this](UniqueFd connection) { take(std::move(connection)); });
+  if (!loop) return fail(loop.error());
+  loop_ = *std::move(loop);
   return {};
 }
 
 UnixAcceptor::~UnixAcceptor() {
-  if (thread_.joinable()) {
-    const std::uint64_t one = 1;
-    const ssize_t written = ::write(stop_.get(), &one, sizeof one);
-    static_cast<void>(written);  // its counter cannot be full
-    thread_.join();
-  }
-  for (std::size_t i = 0; i < listeners_.size(); ++i) ::unlink(options_.paths[i].c_str());
+  loop_.reset();
+  for (std::size_t i = 0; i < bound_; ++i) ::unlink(options_.paths[i].c_str());
 }
 
-void UnixAcceptor::run() {
-  // Signals are for the core strand.
-  sigset_t all;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
-  std::vector<pollfd> waited{{stop_.get(), POLLIN, 0}};
-  for (const UniqueFd& listener : listeners_) waited.push_back({listener.get(), POLLIN, 0});
-  for (;;) {
-    if (::poll(waited.data(), waited.size(), -1) < 0 && errno != EINTR) return;
-    if (waited.front().revents != 0) return;
-    for (std::size_t i = 1; i < waited.size(); ++i) {
-      if (waited[i].revents != 0) accept_from(waited[i].fd);
-    }
-  }
-}
-
-void UnixAcceptor::accept_from(int listener) {
-  UniqueFd connection(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!connection) {
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      pollfd stop{stop_.get(), POLLIN, 0};
-      ::poll(&stop, 1, static_cast<int>(kPauseWithoutMeans.count()));
-    }
-    return;
-  }
+void UnixAcceptor::take(UniqueFd connection) {
   const Result<SocketPeer> peer = peer_of(connection.get());
   // Without it nobody knows what the other end may do: the connection ends.
   if (!peer) return;
   const bool trusted = options_.trusted && options_.trusted(*peer);
-  if (!has_room(peer->uid, trusted)) return;
-  given_.push_back({connection.get(), inode_of(connection.get()), peer->uid, trusted});
+  if (!given_.add(connection.get(), std::to_string(peer->uid), trusted)) return;
   options_.on_connection(std::move(connection), *peer);
-}
-
-bool UnixAcceptor::has_room(uid_t uid, bool trusted) {
-  const auto fits = [&] {
-    if (given_.size() >= options_.most) return false;
-    if (trusted) return true;
-    std::size_t untrusted = 0;
-    std::size_t same = 0;
-    for (const Given& one : given_) {
-      if (one.trusted) continue;
-      ++untrusted;
-      if (one.uid == uid) ++same;
-    }
-    return untrusted < options_.most_untrusted && same < options_.most_of_user;
-  };
-  if (fits()) return true;
-  std::erase_if(given_, [](const Given& one) { return inode_of(one.fd) != one.inode; });
-  return fits();
 }
 
 }  // namespace berth::gateway

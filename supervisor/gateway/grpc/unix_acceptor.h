@@ -3,16 +3,16 @@
 #include <sys/types.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "common/fd.h"
 #include "common/result.h"
+#include "supervisor/gateway/grpc/accept_loop.h"
+#include "supervisor/gateway/grpc/given_connections.h"
 
 namespace berth::gateway {
 
@@ -36,11 +36,10 @@ class UnixAcceptor {
     OnConnection on_connection;
     // Whose connections the others' never keep out. On its thread. Absent: nobody's.
     std::function<bool(const SocketPeer& peer)> trusted{};
-    // Connections at once, beyond which a new one is closed: of all, of those who are not trusted
-    // together, and of one user of these.
-    std::size_t most = 576;
-    std::size_t most_untrusted = 512;
-    std::size_t most_of_user = 256;
+    // Beyond them a new connection is closed. One of each user's is never kept out by the others',
+    // who are told apart up to GrpcServer::kMostPeers.
+    ConnectionBounds bounds{
+        .most = 832, .most_untrusted = 768, .most_of_owner = 256, .own = 8, .owners = 64};
   };
 
   // Listens. Nobody but berth's own user can connect before the mode is set. Errors:
@@ -52,28 +51,15 @@ class UnixAcceptor {
   ~UnixAcceptor();
 
  private:
-  explicit UnixAcceptor(Options options) : options_(std::move(options)) {}
+  explicit UnixAcceptor(Options options) : options_(std::move(options)), given_(options_.bounds) {}
 
   Status open();
-  void run();
-  void accept_from(int listener);
-  // Whether there is room for one more of that user.
-  bool has_room(uid_t uid, bool trusted);
-
-  // One that was given away. Whoever has it closes it, after which its descriptor is another
-  // file's, or nobody's.
-  struct Given {
-    int fd = -1;
-    ino_t inode = 0;
-    uid_t uid = 0;
-    bool trusted = false;
-  };
+  void take(UniqueFd connection);
 
   const Options options_;
-  std::vector<UniqueFd> listeners_;
-  UniqueFd stop_;             // an eventfd
-  std::vector<Given> given_;  // its thread's
-  std::thread thread_;
+  std::size_t bound_ = 0;   // so many of the paths are sockets of ours
+  GivenConnections given_;  // the loop's thread's
+  std::unique_ptr<AcceptLoop> loop_;
 };
 
 }  // namespace berth::gateway

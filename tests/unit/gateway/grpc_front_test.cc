@@ -1,8 +1,14 @@
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -20,12 +26,16 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "berth/v1/inference.grpc.pb.h"
+#include "supervisor/gateway/grpc/call_gate.h"
 #include "supervisor/gateway/grpc/call_peer.h"
+#include "supervisor/gateway/grpc/given_connections.h"
 #include "supervisor/gateway/grpc/grpc_server.h"
+#include "supervisor/gateway/grpc/network_acceptor.h"
 #include "supervisor/gateway/grpc/peer_servers.h"
 #include "supervisor/gateway/grpc/unix_acceptor.h"
 #include "tests/simulation/sim_clock.h"
@@ -109,16 +119,17 @@ TEST(UnixAcceptor, ThereIsABoundThatConnectionsLeaveWithTheirEnd) {
   std::mutex mutex;
   std::vector<UniqueFd> taken;
   std::atomic<int> count{0};
-  const auto acceptor = UnixAcceptor::listen({.paths = {path},
-                                              .mode = 0600,
-                                              .on_connection =
-                                                  [&](UniqueFd connection, const SocketPeer&) {
-                                                    const std::lock_guard lock(mutex);
-                                                    taken.push_back(std::move(connection));
-                                                    ++count;
-                                                    count.notify_all();
-                                                  },
-                                              .most = 2});
+  const auto acceptor =
+      UnixAcceptor::listen({.paths = {path},
+                            .mode = 0600,
+                            .on_connection =
+                                [&](UniqueFd connection, const SocketPeer&) {
+                                  const std::lock_guard lock(mutex);
+                                  taken.push_back(std::move(connection));
+                                  ++count;
+                                  count.notify_all();
+                                },
+                            .bounds = {.most = 2, .most_untrusted = 2, .most_of_owner = 2}});
   ASSERT_TRUE(acceptor);
   const UniqueFd first = connect_to(path);
   count.wait(0);
@@ -173,8 +184,7 @@ TEST(UnixAcceptor, NobodyKeepsOutThoseWhoAreTrusted) {
                                   count.notify_all();
                                 },
                             .trusted = [&](const SocketPeer& /*peer*/) { return trusted.load(); },
-                            .most = 3,
-                            .most_untrusted = 2});
+                            .bounds = {.most = 3, .most_untrusted = 2, .most_of_owner = 2}});
   ASSERT_TRUE(acceptor);
   const UniqueFd first = connect_to(path);
   count.wait(0);
@@ -187,6 +197,125 @@ TEST(UnixAcceptor, NobodyKeepsOutThoseWhoAreTrusted) {
   const UniqueFd fourth = connect_to(path);
   count.wait(2);
   EXPECT_EQ(count, 3);
+}
+
+// Sockets to be counted as connections.
+class Sockets {
+ public:
+  int open() {
+    sockets_.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    return sockets_.back().get();
+  }
+  void close_first() { sockets_.erase(sockets_.begin()); }
+
+ private:
+  std::vector<UniqueFd> sockets_;
+};
+
+TEST(GivenConnections, S6_TheFirstOfAUserAreNobodyElses) {
+  Sockets sockets;
+  GivenConnections given(
+      {.most = 10, .most_untrusted = 8, .most_of_owner = 5, .own = 2, .owners = 2});
+  // One takes his own two and three beside them; the fourth beside them is another's.
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(given.add(sockets.open(), "1", false)) << i;
+  EXPECT_FALSE(given.add(sockets.open(), "1", false));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(given.add(sockets.open(), "2", false)) << i;
+  EXPECT_FALSE(given.add(sockets.open(), "2", false));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(given.add(sockets.open(), "root", true)) << i;
+}
+
+TEST(GivenConnections, S6_WhatOthersHoldBesideTheirsIsBounded) {
+  Sockets sockets;
+  GivenConnections given(
+      {.most = 10, .most_untrusted = 8, .most_of_owner = 8, .own = 2, .owners = 3});
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(given.add(sockets.open(), "1", false)) << i;
+  EXPECT_FALSE(given.add(sockets.open(), "1", false));
+  for (const char* other : {"2", "3"}) {
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(given.add(sockets.open(), other, false)) << other;
+  }
+  EXPECT_FALSE(given.add(sockets.open(), "3", false));
+  sockets.close_first();
+  EXPECT_TRUE(given.add(sockets.open(), "3", false)) << "one has ended";
+}
+
+sockaddr_storage address_of(const std::string& text) {
+  sockaddr_storage address{};
+  auto& four = reinterpret_cast<sockaddr_in&>(address);
+  auto& six = reinterpret_cast<sockaddr_in6&>(address);
+  if (::inet_pton(AF_INET, text.c_str(), &four.sin_addr) == 1) {
+    four.sin_family = AF_INET;
+  } else {
+    EXPECT_EQ(::inet_pton(AF_INET6, text.c_str(), &six.sin6_addr), 1) << text;
+    six.sin6_family = AF_INET6;
+  }
+  return address;
+}
+
+UniqueFd connect_to(const std::string& from, std::uint16_t port) {
+  UniqueFd connection(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage own = address_of(from);
+  sockaddr_storage there = address_of("127.0.0.1");
+  reinterpret_cast<sockaddr_in&>(there).sin_port = htons(port);
+  if (::bind(connection.get(), reinterpret_cast<const sockaddr*>(&own), sizeof(sockaddr_in)) != 0 ||
+      ::connect(connection.get(), reinterpret_cast<const sockaddr*>(&there), sizeof(sockaddr_in)) !=
+          0) {
+    return {};
+  }
+  return connection;
+}
+
+TEST(NetworkAcceptor, S6_AHostIsCountedAsOne) {
+  const auto network = [](const char* text) { return network_peer_of(address_of(text)).network; };
+  EXPECT_EQ(network("10.0.0.1"), network("::ffff:10.0.0.1"));
+  EXPECT_NE(network("10.0.0.1"), network("10.0.0.2"));
+  EXPECT_EQ(network("2001:db8::1"), network("2001:db8::ffff:1:2"));
+  EXPECT_NE(network("2001:db8::1"), network("2001:db8:0:1::1"));
+  for (const char* local : {"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"}) {
+    EXPECT_TRUE(network_peer_of(address_of(local)).loopback) << local;
+  }
+  for (const char* remote : {"10.0.0.127", "::127.0.0.1", "2001:db8::1", "::ffff:10.0.0.1"}) {
+    EXPECT_FALSE(network_peer_of(address_of(remote)).loopback) << remote;
+  }
+}
+
+TEST(NetworkAcceptor, S6_OneAddressNeverTakesAllConnections) {
+  std::mutex mutex;
+  std::vector<UniqueFd> taken;
+  std::atomic<int> count{0};
+  auto acceptor = NetworkAcceptor::listen(
+      {.addresses = {"127.0.0.1:0"},
+       .on_connection =
+           [&](UniqueFd connection) {
+             const std::lock_guard lock(mutex);
+             taken.push_back(std::move(connection));
+             ++count;
+             count.notify_all();
+           },
+       .local_bounds = {.most = 3, .most_untrusted = 3, .most_of_owner = 2}});
+  ASSERT_TRUE(acceptor) << acceptor.error().message;
+  ASSERT_TRUE((*acceptor)->start());
+  const std::string& address = (*acceptor)->addresses().front();
+  const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+  const auto is_closed = [](const UniqueFd& connection) {
+    char byte = 0;
+    return ::read(connection.get(), &byte, 1) == 0;
+  };
+  std::vector<UniqueFd> open;
+  open.push_back(connect_to("127.0.0.2", port));
+  count.wait(0);
+  open.push_back(connect_to("127.0.0.2", port));
+  count.wait(1);
+  EXPECT_TRUE(is_closed(connect_to("127.0.0.2", port))) << "half of them";
+  open.push_back(connect_to("127.0.0.3", port));
+  count.wait(2);
+  EXPECT_TRUE(is_closed(connect_to("127.0.0.4", port))) << "all of them";
+  {
+    const std::lock_guard lock(mutex);
+    taken.clear();
+  }
+  open.push_back(connect_to("127.0.0.2", port));
+  count.wait(3);
+  EXPECT_EQ(count, 4);
 }
 
 // Who has ended, for another thread.
@@ -226,6 +355,10 @@ class NotingServer : public PeerServer {
   [[nodiscard]] Time last_used() const override { return used_; }
   [[nodiscard]] bool busy() const override { return busy_.contains(uid_); }
   void shutdown(std::chrono::system_clock::time_point /*until*/) override {}
+
+ protected:
+  [[nodiscard]] Ends& ends() { return ends_; }
+  [[nodiscard]] std::uint32_t uid() const { return uid_; }
 
  private:
   const std::uint32_t uid_;
@@ -308,6 +441,34 @@ TEST(PeerServers, NobodyWaitsForOneThatEnds) {
   EXPECT_EQ(servers.size(), 1U);
 }
 
+// Shuts down when so many others have begun to.
+class CompanionableServer : public NotingServer {
+ public:
+  CompanionableServer(std::uint32_t uid, Ends& ends, std::set<std::uint32_t>& busy, Ends& begun,
+                      std::size_t others)
+      : NotingServer(uid, ends, busy), begun_(begun), others_(others) {}
+  void shutdown(std::chrono::system_clock::time_point /*until*/) override {
+    begun_.add(uid());
+    if (begun_.wait(others_).size() >= others_) ends().add(uid());
+  }
+
+ private:
+  Ends& begun_;
+  const std::size_t others_;
+};
+
+TEST(PeerServers, L29_AllShutDownInTheSameTime) {
+  Ends ends;
+  Ends begun;
+  std::set<std::uint32_t> busy;
+  PeerServers servers(3, [&](const Peer& peer) {
+    return std::make_unique<CompanionableServer>(*peer.uid, ends, busy, begun, 3);
+  });
+  for (const std::uint32_t uid : {1U, 2U, 3U}) servers.take({}, {.uid = uid});
+  servers.shutdown(std::chrono::system_clock::now());
+  EXPECT_EQ(ends.wait(3).size(), 3U);
+}
+
 TEST(PeerServers, OneThatCannotBeMadeCostsItsConnectionAlone) {
   int tries = 0;
   PeerServers servers(3, [&](const Peer& /*peer*/) {
@@ -372,6 +533,8 @@ class TellingAuthenticator : public Authenticator {
  public:
   [[nodiscard]] Result<core::Caller> authenticate(const Peer& peer,
                                                   const Presented& said) const override {
+    ++asked;
+    asked.notify_all();
     if (said.authorization == "Bearer wrong") {
       return fail(Reason::kUnauthenticated, "That key is not known.");
     }
@@ -384,26 +547,86 @@ class TellingAuthenticator : public Authenticator {
     if (!said.authorization.empty()) who += " " + std::string(said.authorization);
     return core::Caller{.tenant = who, .key = std::string(said.authorization)};
   }
+
+  mutable std::atomic<int> asked{0};
 };
+
+// A call that sends its metadata and no message.
+class SilentCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  SilentCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+             const std::string& authorization)
+      : stub_(channel) {
+    context_.set_deadline(std::chrono::system_clock::now() + kGenerous);
+    if (!authorization.empty()) context_.AddMetadata("authorization", authorization);
+    stub_.PrepareBidiStreamingCall(&context_, method, {}, this);
+    StartCall();
+  }
+  SilentCall(const SilentCall&) = delete;
+  SilentCall& operator=(const SilentCall&) = delete;
+  ~SilentCall() override {
+    context_.TryCancel();
+    status_.wait();
+  }
+
+  grpc::Status status() { return status_.get(); }
+  // At last.
+  void send() { StartWriteLast(&message_, {}); }
+  std::string detail() const {
+    const auto& trailers = context_.GetServerTrailingMetadata();
+    const auto found = trailers.find(rpc::kErrorTrailer);
+    return found == trailers.end() ? "" : std::string(found->second.data(), found->second.size());
+  }
+
+ private:
+  void OnDone(const grpc::Status& status) override { done_.set_value(status); }
+
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  grpc::Slice nothing_;
+  const grpc::ByteBuffer message_{&nothing_, 1};
+  std::promise<grpc::Status> done_;
+  std::shared_future<grpc::Status> status_ = done_.get_future().share();
+};
+
+// A connection of the user nobody, which the kernel notes at its connect(): credentials are a
+// thread's, only the C library makes them the process's.
+std::shared_ptr<grpc::Channel> connect_as_nobody(const std::string& path) {
+  constexpr uid_t kNobody = 65534;
+  UniqueFd connection;
+  std::thread([&] {
+    if (::syscall(SYS_setresuid, kNobody, kNobody, kNobody) == 0) connection = connect_to(path);
+  }).join();
+  if (!connection) return nullptr;
+  ::fcntl(connection.get(), F_SETFL, O_NONBLOCK);
+  return grpc::CreateInsecureChannelFromFd("nobody", connection.release());
+}
 
 class GrpcFrontTest : public testing::Test {
  protected:
   std::unique_ptr<GrpcServer> listen(GrpcOptions options) {
-    auto server = GrpcServer::listen(options, authenticator_, {}, [](rpc::CallAccess access) {
-      GrpcServer::Services services;
-      services.push_back(std::make_unique<WhoService>(std::move(access)));
-      return services;
-    });
+    auto server =
+        GrpcServer::listen(options, authenticator_, {}, [](const rpc::CallAccess& access) {
+          GrpcServer::Services services;
+          services.push_back(gated(std::make_unique<WhoService>(access),
+                                   v1::Inference::service_full_name(), access));
+          return services;
+        });
     EXPECT_TRUE(server) << server.error().message;
     return server ? *std::move(server) : nullptr;
   }
-  static std::unique_ptr<v1::Inference::Stub> stub(
+  static std::shared_ptr<grpc::Channel> channel(
       const std::string& address,
       const std::shared_ptr<grpc::ChannelCredentials>& with = grpc::InsecureChannelCredentials()) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    return v1::Inference::NewStub(grpc::CreateCustomChannel(address, with, arguments));
+    return grpc::CreateCustomChannel(address, with, arguments);
+  }
+  static std::unique_ptr<v1::Inference::Stub> stub(
+      const std::string& address,
+      const std::shared_ptr<grpc::ChannelCredentials>& with = grpc::InsecureChannelCredentials()) {
+    return v1::Inference::NewStub(channel(address, with));
   }
   struct Said {
     grpc::Status status;
@@ -486,6 +709,24 @@ TEST_F(GrpcFrontTest, S6_TheNetworkIsToldApart) {
             "network loopback host ambiguous");
 }
 
+TEST_F(GrpcFrontTest, S6_TheKeyIsLookedAtBeforeTheMessageComes) {
+  const auto server = listen({.sockets = {folder_.file("s")}, .addresses = {"127.0.0.1:0"}});
+  ASSERT_TRUE(server);
+  for (const std::string& address : server->addresses()) {
+    SilentCall call(channel(address), "/berth.v1.Inference/ListModels", "Bearer wrong");
+    EXPECT_EQ(call.status().error_code(), grpc::StatusCode::UNAUTHENTICATED) << address;
+    EXPECT_NE(call.detail(), "") << address;
+  }
+}
+
+TEST_F(GrpcFrontTest, ACallThatEndsBeforeItsMessageCostsNothing) {
+  const auto server = listen({.addresses = {"127.0.0.1:0"}});
+  ASSERT_TRUE(server);
+  const auto to = channel(server->addresses().front());
+  for (int i = 0; i < 10; ++i) SilentCall(to, "/berth.v1.Inference/ListModels", "");
+  EXPECT_TRUE(who(*v1::Inference::NewStub(to)).status.ok());
+}
+
 TEST_F(GrpcFrontTest, ATakenAddressIsNamed) {
   const auto server = listen({.addresses = {"127.0.0.1:0"}});
   ASSERT_TRUE(server);
@@ -494,6 +735,43 @@ TEST_F(GrpcFrontTest, ATakenAddressIsNamed) {
                          [](const rpc::CallAccess& /*access*/) { return GrpcServer::Services(); });
   ASSERT_FALSE(second);
   EXPECT_NE(second.error().message.find(server->addresses().front()), std::string::npos);
+}
+
+TEST_F(GrpcFrontTest, ANameIsServedAtEachOfItsAddresses) {
+  const auto server = listen({.addresses = {"localhost:0"}});
+  ASSERT_TRUE(server);
+  const std::string address = server->addresses().front();
+  EXPECT_TRUE(address.starts_with("localhost:"));
+  EXPECT_EQ(who(*stub("127.0.0.1" + address.substr(address.rfind(':')))).who,
+            "network loopback host");
+  EXPECT_EQ(who(*stub(address)).who, "network loopback host");
+}
+
+TEST_F(GrpcFrontTest, S6_OneUserHasABoundOfCalls) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  const std::string path = folder_.file("s");
+  ASSERT_EQ(::chmod(std::filesystem::path(path).parent_path().c_str(), 0755), 0);
+  const auto server = listen({.sockets = {path}, .most_calls_of_user = 2});
+  ASSERT_TRUE(server);
+  const auto other = connect_as_nobody(path);
+  ASSERT_TRUE(other);
+  const std::string method = "/berth.v1.Inference/ListModels";
+  const auto said = [&](const std::shared_ptr<grpc::Channel>& by) {
+    return who(*v1::Inference::NewStub(by)).status;
+  };
+  auto first = std::make_unique<SilentCall>(other, method, "");
+  authenticator_.asked.wait(0);
+  const SilentCall second(other, method, "");
+  authenticator_.asked.wait(1);
+  const grpc::Status refused = said(other);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_NE(refused.error_message().find("2 calls"), std::string::npos);
+  EXPECT_TRUE(said(channel("unix:" + path)).ok()) << "an admin's";
+  first.reset();
+  const auto until = std::chrono::steady_clock::now() + kGenerous;
+  bool taken = false;
+  while (!taken && std::chrono::steady_clock::now() < until) taken = said(other).ok();
+  EXPECT_TRUE(taken);
 }
 
 TEST_F(GrpcFrontTest, S6_TlsOnTheNetwork) {
@@ -525,6 +803,7 @@ TEST_F(GrpcFrontTest, S6_AMissingCertificateIsNamed) {
   EXPECT_NE(server.error().message.find("server.tls_cert"), std::string::npos);
 }
 
+// As docs/api.md says: the one error without a trailer.
 TEST_F(GrpcFrontTest, AMessageBeyondTheLimitIsRefusedAndTheConnectionGoesOn) {
   const auto server =
       listen({.sockets = {folder_.file("s")}, .max_message_bytes = 1024UL * 1024UL});
@@ -538,6 +817,7 @@ TEST_F(GrpcFrontTest, AMessageBeyondTheLimitIsRefusedAndTheConnectionGoesOn) {
   const grpc::Status status = client->Tokenize(&context, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
   EXPECT_NE(status.error_message().find("1048576"), std::string::npos) << status.error_message();
+  EXPECT_FALSE(context.GetServerTrailingMetadata().contains(rpc::kErrorTrailer));
   EXPECT_TRUE(who(*client).status.ok());
 }
 
@@ -552,6 +832,21 @@ TEST_F(GrpcFrontTest, L29_AfterTheShutdownNobodyIsServed) {
   EXPECT_EQ(who(*by_socket).status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(who(*by_network).status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_FALSE(connect_to(folder_.file("s")));
+}
+
+TEST_F(GrpcFrontTest, L29_WhoComesMeanwhileIsToldThatTheServerStops) {
+  const auto server = listen({.sockets = {folder_.file("s")}, .addresses = {"127.0.0.1:0"}});
+  ASSERT_TRUE(server);
+  SilentCall call(channel(server->addresses().back()), "/berth.v1.Inference/ListModels", "");
+  authenticator_.asked.wait(0);
+  const auto ended = std::async([&] { server->shutdown(kGenerous); });
+  while (connect_to(folder_.file("s"))) std::this_thread::yield();
+  call.send();
+  EXPECT_EQ(call.status().error_code(), grpc::StatusCode::UNAVAILABLE);
+  v1::ErrorDetail detail;
+  ASSERT_TRUE(detail.ParseFromString(call.detail()));
+  EXPECT_EQ(detail.reason(), "shutting_down");
+  EXPECT_EQ(ended.wait_for(kGenerous), std::future_status::ready);
 }
 
 }  // namespace

@@ -1,0 +1,132 @@
+#include "supervisor/gateway/grpc/call_gate.h"
+
+#include <google/protobuf/descriptor.h>
+#include <grpc/byte_buffer.h>
+#include <grpc/grpc.h>
+#include <grpcpp/impl/call.h>
+#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/server_context.h>
+
+#include <functional>
+#include <list>
+#include <string>
+#include <utility>
+
+namespace berth::gateway {
+namespace {
+
+using grpc::internal::MethodHandler;
+using grpc::internal::RpcServiceMethod;
+using Parameter = MethodHandler::HandlerParameter;
+
+std::optional<Error>& refusal_here() {
+  thread_local std::optional<Error> refusal;
+  return refusal;
+}
+
+// Takes the message, which may be null: the call ended before it came.
+void hand_over(MethodHandler& to, const Parameter& call, grpc_byte_buffer* message) {
+  grpc::Status status;
+  void* data = nullptr;
+  void* request = to.Deserialize(call.call->call(), message, &status, &data);
+  to.RunHandler(
+      Parameter(call.call, call.server_context, request, status, data, call.call_requester));
+}
+
+// A message that is being received. Deletes itself when it is handed over.
+class Reading : public grpc_completion_queue_functor {
+ public:
+  static void start(MethodHandler& to, const Parameter& call) {
+    // Until gRPC calls back.
+    Reading* reading = std::make_unique<Reading>(to, call).release();
+    grpc_op receive{};
+    receive.op = GRPC_OP_RECV_MESSAGE;
+    receive.data.recv_message.recv_message = &reading->message_;
+    const grpc_call_error started =
+        grpc_call_start_batch(call.call->call(), &receive, 1, reading, nullptr);
+    if (started != GRPC_CALL_OK) on_received(reading, 0);
+  }
+
+  Reading(MethodHandler& to, const Parameter& call) : to_(to), call_(call) {
+    functor_run = &on_received;
+    inlineable = 0;
+    grpc_call_ref(call_.call->call());
+  }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+  ~Reading() { grpc_call_unref(call_.call->call()); }
+
+ private:
+  static void on_received(grpc_completion_queue_functor* functor, int /*ok*/) {
+    const std::unique_ptr<Reading> self(static_cast<Reading*>(functor));
+    hand_over(self->to_, self->call_, self->message_);
+  }
+
+  MethodHandler& to_;
+  const Parameter call_;
+  grpc_byte_buffer* message_ = nullptr;
+};
+
+class Handler : public MethodHandler {
+ public:
+  Handler(MethodHandler& behind, const rpc::CallAccess& access)
+      : behind_(behind), access_(access) {}
+
+  void RunHandler(const Parameter& call) override {
+    const auto& context = static_cast<const grpc::CallbackServerContext&>(*call.server_context);
+    const Result<core::Caller> caller = access_.caller_of(context);
+    if (caller) return Reading::start(behind_, call);
+    refusal_here() = caller.error();
+    hand_over(behind_, call, grpc_raw_byte_buffer_create(nullptr, 0));
+    refusal_here().reset();
+  }
+
+ private:
+  MethodHandler& behind_;
+  const rpc::CallAccess& access_;
+};
+
+class Gate : public grpc::Service {
+ public:
+  Gate(std::unique_ptr<grpc::Service> service,
+       const google::protobuf::ServiceDescriptor& descriptor, rpc::CallAccess access)
+      : service_(std::move(service)), access_(std::move(access)) {
+    for (int i = 0; i < descriptor.method_count(); ++i) {
+      names_.push_back("/" + descriptor.full_name() + "/" + descriptor.method(i)->name());
+      // As gRPC does it where a handler reads the one message of such a call itself.
+      const auto type = grpc::internal::RpcMethod::BIDI_STREAMING;
+      auto handler = std::make_unique<Handler>(handler_of(*service_, i), access_);
+      auto method =
+          std::make_unique<RpcServiceMethod>(names_.back().c_str(), type, handler.release());
+      method->SetServerApiType(RpcServiceMethod::ApiType::CALL_BACK);
+      AddMethod(method.release());
+    }
+  }
+
+ private:
+  static MethodHandler& handler_of(grpc::Service& service, int method) {
+    struct Open : grpc::Service {
+      using grpc::Service::GetHandler;
+    };
+    return *(service.*(&Open::GetHandler))(method);
+  }
+
+  const std::unique_ptr<grpc::Service> service_;
+  const rpc::CallAccess access_;
+  std::list<std::string> names_;  // gRPC keeps pointers to them
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> gated(std::unique_ptr<grpc::Service> service,
+                                     const std::string& name, rpc::CallAccess access) {
+  const auto* descriptor =
+      google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(name);
+  return std::make_unique<Gate>(std::move(service), *descriptor, std::move(access));
+}
+
+const std::optional<Error>& refusal_at_gate() {
+  return refusal_here();
+}
+
+}  // namespace berth::gateway
