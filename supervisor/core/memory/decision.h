@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/result.h"
 #include "common/uuid.h"
 #include "supervisor/core/memory/domain.h"
 #include "supervisor/core/memory/placement.h"
@@ -124,9 +123,8 @@ struct Refuse {
   DomainBytes available{};       // without an eviction, the bank counted as free
   DomainBytes deficit{};         // by how much it is too large once everything that may go is gone
   std::vector<Uuid> blockers{};  // pinned or stuck
-  std::vector<std::string> models{};    // theirs
-  std::vector<std::string> devices{};   // of kDeviceMissing
-  std::optional<WouldFit> would_fit{};  // filled in by would_fit(); absent: nothing would
+  std::vector<std::string> models{};   // theirs
+  std::vector<std::string> devices{};  // of kDeviceMissing
 
   bool operator==(const Refuse&) const = default;
 };

@@ -13,7 +13,8 @@ namespace berth::core {
 namespace {
 
 enum class Rank : std::uint8_t {
-  kAtOnce,
+  kFits,
+  kShrinkBank,
   kLeaving,
   kMakeRoom,
   kClosing,
@@ -67,7 +68,7 @@ Rank rank_of(RefuseWhy why) {
 struct Score {
   Rank rank = Rank::kMissing;
   bool split = false;
-  double cost = 0;          // of the bank's sessions (0 or 1), or seconds of evictions
+  double cost = 0;          // seconds of evictions
   std::uint64_t bytes = 0;  // left over, or missing
 
   auto operator<=>(const Score&) const = default;
@@ -96,10 +97,10 @@ double cost_of(const std::vector<Victim>& victims) {
 
 struct Scorer {
   Score operator()(const Fits& it) const {
-    return {Rank::kAtOnce, it.at.split(), 0, left_over(it)};
+    return {Rank::kFits, it.at.split(), 0, left_over(it)};
   }
   Score operator()(const ShrinkBank& it) const {
-    return {Rank::kAtOnce, it.at.split(), 1, sum(it.bank)};
+    return {Rank::kShrinkBank, it.at.split(), 0, sum(it.bank)};
   }
   Score operator()(const Evict& it) const {
     return {Rank::kMakeRoom, it.at.split(), cost_of(it.victims), sum(it.missing)};

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "supervisor/core/memory/decision.h"
@@ -101,6 +104,14 @@ inline std::vector<std::string> victims_of(const Decision& decision) {
     models.push_back(victim.model);
   }
   return models;
+}
+
+// The answer as `T`; a test that gets another one ends with a failure that names it.
+template <typename T>
+T as(const Decision& decision) {
+  if (const T* it = std::get_if<T>(&decision)) return *it;
+  ADD_FAILURE() << "the planner answered " << decision_name(decision);
+  return {};
 }
 
 }  // namespace berth::core::testing
