@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "common/loopback.h"
+
 namespace berth::gateway {
 namespace {
 
@@ -26,14 +28,12 @@ std::string_view host_of(std::string_view authority) {
   return authority.substr(0, colon);
 }
 
-bool is_loopback(std::string_view host) {
+bool names_loopback(std::string_view host) {
   const std::string text(host);
   in_addr four{};
-  if (::inet_pton(AF_INET, text.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24U) == 127;
+  if (::inet_pton(AF_INET, text.c_str(), &four) == 1) return is_loopback(four);
   in6_addr six{};
-  if (::inet_pton(AF_INET6, text.c_str(), &six) != 1) return false;
-  if (IN6_IS_ADDR_V4MAPPED(&six)) return six.s6_addr[12] == 127;
-  return IN6_IS_ADDR_LOOPBACK(&six);
+  return ::inet_pton(AF_INET6, text.c_str(), &six) == 1 && is_loopback(six);
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ Peer network_peer(std::string_view name) {
   constexpr std::string_view kIpv4 = "ipv4:";
   constexpr std::string_view kIpv6 = "ipv6:";
   if (name.starts_with(kIpv4)) {
-    peer.loopback = is_loopback(host_of(name.substr(kIpv4.size())));
+    peer.loopback = names_loopback(host_of(name.substr(kIpv4.size())));
   } else if (name.starts_with(kIpv6)) {
     name.remove_prefix(kIpv6.size());
     constexpr std::string_view kOpen = "%5B";
@@ -53,7 +53,7 @@ Peer network_peer(std::string_view name) {
     } else {
       name = host_of(name);
     }
-    peer.loopback = is_loopback(name);
+    peer.loopback = names_loopback(name);
   }
   return peer;
 }
@@ -61,7 +61,7 @@ Peer network_peer(std::string_view name) {
 Presented presented(const grpc::CallbackServerContext& context) {
   Presented said;
   const std::string_view host = host_of(view(context.ExperimentalGetAuthority()));
-  said.loopback_host = host == "localhost" || is_loopback(host);
+  said.loopback_host = host == "localhost" || names_loopback(host);
   for (const auto& [name_ref, value] : context.client_metadata()) {
     const std::string_view name = view(name_ref);
     if (name == "authorization") {

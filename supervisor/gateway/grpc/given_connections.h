@@ -1,8 +1,7 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -31,7 +30,7 @@ class GivenConnections {
  private:
   struct Given {
     int fd = -1;
-    ino_t inode = 0;
+    std::uint64_t inode = 0;
     std::string owner;
     bool trusted = false;
   };

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <future>
 #include <iterator>
 #include <limits>
@@ -22,6 +21,7 @@
 #include "supervisor/gateway/grpc/call_permits.h"
 #include "supervisor/gateway/grpc/malformed_message.h"
 #include "supervisor/gateway/grpc/network_acceptor.h"
+#include "supervisor/gateway/grpc/network_credentials.h"
 #include "supervisor/gateway/grpc/peer_servers.h"
 #include "supervisor/gateway/grpc/unix_acceptor.h"
 #include "supervisor/rpc/callback_threads.h"
@@ -161,25 +161,6 @@ class RealPeerServer : public PeerServer {
   std::unique_ptr<grpc::Server> server_;
 };
 
-Result<std::string> read_pem(const std::string& path, const std::string& setting) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file && !text.empty()) return text;
-  return fail(Reason::kInvalidArgument,
-              "server." + setting + ": " + path + " cannot be read, or is empty.");
-}
-
-Result<std::shared_ptr<grpc::ServerCredentials>> credentials(const GrpcOptions& options) {
-  if (options.tls_cert.empty()) return grpc::InsecureServerCredentials();
-  const Result<std::string> certificate = read_pem(options.tls_cert, "tls_cert");
-  if (!certificate) return fail(certificate.error());
-  const Result<std::string> key = read_pem(options.tls_key, "tls_key");
-  if (!key) return fail(key.error());
-  grpc::SslServerCredentialsOptions ssl;
-  ssl.pem_key_cert_pairs.push_back({*key, *certificate});
-  return grpc::SslServerCredentials(ssl);
-}
-
 class RealServer : public GrpcServer {
  public:
   RealServer(const GrpcOptions& options, const Authenticator& authenticator,
@@ -234,7 +215,7 @@ class RealServer : public GrpcServer {
  private:
   Status open_network() {
     if (options_.addresses.empty()) return {};
-    auto with = credentials(options_);
+    auto with = network_credentials(options_.tls_cert, options_.tls_key);
     if (!with) return fail(with.error());
     auto acceptor = NetworkAcceptor::listen(
         {.addresses = options_.addresses, .on_connection = [this](UniqueFd connection) {

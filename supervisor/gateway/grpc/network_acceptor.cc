@@ -4,9 +4,10 @@
 #include <netinet/tcp.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <utility>
+
+#include "common/loopback.h"
 
 namespace berth::gateway {
 namespace {
@@ -33,9 +34,10 @@ in_port_t& port_of(sockaddr_storage& address) {
                                        : reinterpret_cast<sockaddr_in&>(address).sin_port;
 }
 
-bool is_any(const sockaddr_storage& address) {
-  return address.ss_family == AF_INET6 &&
-         IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+// "[::]" is everybody, by whichever protocol, and "[::ffff:127.0.0.1]" is an IPv4 address.
+bool takes_ipv4(const sockaddr_storage& address) {
+  const in6_addr& six = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  return IN6_IS_ADDR_UNSPECIFIED(&six) || IN6_IS_ADDR_V4MAPPED(&six);
 }
 
 // Empty, with errno: it cannot be used. The port that was taken is put into the address.
@@ -47,9 +49,8 @@ UniqueFd open_listener(sockaddr_storage& address, socklen_t size) {
   };
   bool usable = set(SOL_SOCKET, SO_REUSEADDR, 1) && set(IPPROTO_TCP, TCP_NODELAY, 1) &&
                 set(IPPROTO_TCP, TCP_USER_TIMEOUT, kLostAfterMs);
-  // "[::]" is everybody, by whichever protocol.
   if (address.ss_family == AF_INET6) {
-    usable = usable && set(IPPROTO_IPV6, IPV6_V6ONLY, is_any(address) ? 0 : 1);
+    usable = usable && set(IPPROTO_IPV6, IPV6_V6ONLY, takes_ipv4(address) ? 0 : 1);
   }
   usable = usable && ::bind(listener.get(), generic(address), size) == 0 &&
            ::listen(listener.get(), kBacklog) == 0 &&
@@ -63,21 +64,16 @@ NetworkPeer network_peer_of(const sockaddr_storage& address) {
   const auto bytes = [](const void* from, std::size_t count) {
     return std::string(static_cast<const char*>(from), count);
   };
-  constexpr std::uint8_t kLoopbackNet = 127;
-  constexpr std::size_t kMappedAt = 12;
   if (address.ss_family == AF_INET) {
     const in_addr& four = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
-    std::string network = bytes(&four, sizeof four);
-    const bool loopback = static_cast<std::uint8_t>(network.front()) == kLoopbackNet;
-    return {std::move(network), loopback};
+    return {bytes(&four, sizeof four), is_loopback(four)};
   }
   if (address.ss_family != AF_INET6) return {};
   const in6_addr& six = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
-  if (IN6_IS_ADDR_V4MAPPED(&six)) {
-    return {bytes(&six.s6_addr[kMappedAt], sizeof(in_addr)),
-            six.s6_addr[kMappedAt] == kLoopbackNet};
-  }
-  return {bytes(&six, sizeof six / 2), IN6_IS_ADDR_LOOPBACK(&six) != 0};
+  constexpr std::size_t kMappedAt = 12;
+  const bool mapped = IN6_IS_ADDR_V4MAPPED(&six);
+  return {mapped ? bytes(&six.s6_addr[kMappedAt], sizeof(in_addr)) : bytes(&six, sizeof six / 2),
+          is_loopback(six)};
 }
 
 Result<std::unique_ptr<NetworkAcceptor>> NetworkAcceptor::listen(Options options) {

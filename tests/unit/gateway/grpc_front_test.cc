@@ -747,6 +747,22 @@ TEST_F(GrpcFrontTest, ANameIsServedAtEachOfItsAddresses) {
   EXPECT_EQ(who(*stub(address)).who, "network loopback host");
 }
 
+TEST_F(GrpcFrontTest, AnAddressOfIpv6MayStandForIpv4) {
+  if (!NetworkAcceptor::listen({.addresses = {"[::1]:0"}, .on_connection = {}})) {
+    GTEST_SKIP() << "there is no IPv6";
+  }
+  const auto server = listen({.addresses = {"[::1]:0", "[::]:0", "[::ffff:127.0.0.1]:0"}});
+  ASSERT_TRUE(server);
+  const auto port = [&](std::size_t at) {
+    const std::string& address = server->addresses().at(at);
+    return address.substr(address.rfind(':'));
+  };
+  EXPECT_EQ(who(*stub("[::1]" + port(0))).who, "network loopback host");
+  EXPECT_EQ(who(*stub("[::1]" + port(1))).who, "network loopback host");
+  EXPECT_EQ(who(*stub("127.0.0.1" + port(1))).who, "network loopback host");
+  EXPECT_EQ(who(*stub("127.0.0.1" + port(2))).who, "network loopback host");
+}
+
 TEST_F(GrpcFrontTest, S6_OneUserHasABoundOfCalls) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
   const std::string path = folder_.file("s");
