@@ -4,9 +4,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "common/proto_json/proto_json.h"
+#include "common/reason.h"
 #include "supervisor/admin/convert.h"
 #include "supervisor/admin/convert_failure.h"
 #include "supervisor/gateway/http/error_response.h"
@@ -63,7 +65,9 @@ class EventStream : public gateway::Handler,
     json.key("message");
     json.text(error.message);
     json.end_object();
-    reply_->write("event: overflow\ndata: " + json.str() + "\n\n");
+    const std::string_view name =
+        error.reason == Reason::kQueueFull ? "overflow" : reason_info(error.reason).name;
+    reply_->write("event: " + std::string(name) + "\ndata: " + json.str() + "\n\n");
     finish();
   }
 

@@ -31,6 +31,7 @@
 #include "common/text.h"
 #include "common/uuid.h"
 #include "common/version.h"
+#include "supervisor/admin/caller_watch.h"
 #include "supervisor/admin/event_hub.h"
 #include "supervisor/admin/metrics.h"
 #include "supervisor/admin/resident_memory.h"
@@ -419,7 +420,8 @@ class Daemon {
                                    .run_blocking = run_blocking_,
                                    .on_readable = readable_on(io_),
                                    .authenticator = authenticator_,
-                                   .limits = limits_});
+                                   .limits = limits_,
+                                   .on_changed = [this] { callers_->changed(); }});
     // L4: what an earlier run left behind goes before anything is loaded.
     cleaner_->start([this] {
       catalog_->start([this] {
@@ -436,6 +438,7 @@ class Daemon {
         .services = services(),
         .store = *store_,
         .events = *events_,
+        .callers = callers_,
         .config = config_,
         .started = clock_.wall_now(),
         .http = {},
@@ -671,6 +674,8 @@ class Daemon {
   std::optional<LoopMonitor> monitor_;
   gateway::KeyGate limits_{clock_};
   gateway::KeyAuthenticator authenticator_;
+  const std::shared_ptr<admin::CallerWatch> callers_ = std::make_shared<admin::CallerWatch>(
+      [this](const core::Caller& caller) { return authenticator_.recheck(caller); });
   std::optional<KeyKeeper> keys_;
   std::optional<admin::ServerState> state_;
   std::optional<Fronts> fronts_;

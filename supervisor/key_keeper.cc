@@ -94,6 +94,7 @@ void KeyKeeper::take(Found found) {
   stamp_ = found.stamp;
   parts_.authenticator.use(
       {.keys = keys_, .uses_keys = !config_.keys_file.empty(), .anonymous = config_.anonymous});
+  if (parts_.on_changed) parts_.on_changed();
   readable_.reset();  // before the descriptor that it waits on goes
   watch_ = std::move(found.watch);
   wait_for_changes();

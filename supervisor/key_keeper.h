@@ -30,6 +30,8 @@ class KeyKeeper {
     process::OnReadable on_readable;
     gateway::KeyAuthenticator& authenticator;
     gateway::KeyGate& limits;
+    // The authenticator may know others now; empty: nobody wants to know.
+    std::function<void()> on_changed{};
   };
 
   explicit KeyKeeper(Parts parts) : parts_(std::move(parts)) {}

@@ -94,6 +94,7 @@ std::shared_ptr<EventFeed> EventFeed::start(ServerState& state, EventAsk ask,
 }
 
 void EventFeed::ask_store() {
+  watch_caller();
   const bool last_only = ask_.since == WallTime{} && !ask_.after;
   store::EventFilter filter{ask_.since, ask_.prefix, ask_.request};
   filter.after = ask_.after.value_or(0);
@@ -109,6 +110,14 @@ void EventFeed::ask_store() {
         auto events = std::make_shared<Result<Kept>>(std::move(kept));
         self->state_.run_blocking([self, events] { self->from_store(std::move(*events)); });
       });
+}
+
+void EventFeed::watch_caller() {
+  auto known = state_.callers->watch(ask_.caller, [weak = weak_from_this()](const Error& error) {
+    if (const auto feed = weak.lock()) feed->refuse(error);
+  });
+  const std::lock_guard lock(mutex_);
+  if (!stopped_) known_ = std::move(known);
 }
 
 // On the pool.
@@ -129,7 +138,7 @@ void EventFeed::from_store(Result<Kept> kept) {
                 [this](const EventHub::EventPtr& event) { return !concerns(*event); });
   std::unique_ptr<EventHub::Subscription> ended;
   const std::lock_guard lock(mutex_);
-  if (stopped_) {
+  if (stopped_ || failed_) {
     // The hub's lock is never taken under ours.
     ended = std::move(watched.subscription);
     return;
@@ -148,13 +157,23 @@ void EventFeed::from_hub(const EventHub::EventPtr& event) {
   if (stopped_ || failed_) return;
   happened_.push_back(event);
   if (happened_.size() > kMostBehind) {
-    drop();
-    failed_ =
-        Error(Reason::kQueueFull,
-              "Events came faster than they were read; ask again with `since` or Last-Event-ID.");
-    paused_ = false;
+    return fail_with(
+        {Reason::kQueueFull,
+         "Events came faster than they were read; ask again with `since` or Last-Event-ID."});
   }
-  if (!replaying_ || failed_) pump_soon();
+  if (!replaying_) pump_soon();
+}
+
+void EventFeed::refuse(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_ && !failed_) fail_with(error);
+}
+
+void EventFeed::fail_with(Error error) {
+  drop();
+  failed_ = std::move(error);
+  paused_ = false;
+  pump_soon();
 }
 
 bool EventFeed::concerns(const Event& event) const {
@@ -269,7 +288,9 @@ void EventFeed::stop() {
   state_.services.clock.post([self = shared_from_this()] {
     std::unique_ptr<EventHub::Subscription> ended;
     std::unique_ptr<EventHub::Place> place;
+    std::unique_ptr<CallerWatch::Token> known;
     const std::lock_guard lock(self->mutex_);
+    known = std::move(self->known_);
     ended = std::move(self->subscription_);
     place = std::move(self->place_);
   });

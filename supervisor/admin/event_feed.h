@@ -48,7 +48,8 @@ class EventListener {
   virtual bool on_feed_event(v1::Event event) = 0;
   // All kept events were given; last, and only without `follow`.
   virtual void on_feed_end() = 0;
-  // No more is given, since more than EventFeed::kMostBehind events came and were not taken; last.
+  // No more is given; last. Errors: kQueueFull (more than EventFeed::kMostBehind events came and
+  // were not taken), kUnauthenticated (the caller's key was revoked, or is another's now).
   virtual void on_feed_failed(const Error& error) = 0;
 };
 
@@ -78,11 +79,14 @@ class EventFeed : public std::enable_shared_from_this<EventFeed> {
         listener_(std::move(listener)),
         place_(std::move(place)) {}
 
+  void watch_caller();
   void ask_store();
   void from_store(Result<Kept> kept);
   void from_hub(const EventHub::EventPtr& event);
   [[nodiscard]] bool concerns(const Event& event) const;
+  void refuse(const Error& error);
   // Under the lock.
+  void fail_with(Error error);
   void pump_soon();
   void drop();
   // On the pool.
@@ -99,6 +103,7 @@ class EventFeed : public std::enable_shared_from_this<EventFeed> {
 
   std::mutex mutex_;
   std::unique_ptr<EventHub::Subscription> subscription_;
+  std::unique_ptr<CallerWatch::Token> known_;
   std::deque<store::StoredEvent> kept_;  // of the store
   std::deque<EventHub::EventPtr> happened_;
   bool replaying_ = true;  // what happens waits for what was

@@ -21,12 +21,34 @@ std::shared_ptr<LogReader> LogReader::start(ServerState& state, LogAsk ask,
   return made;
 }
 
+// The one that goes on ends it: the pool with its next chunk, or the wait, which it cuts short.
+void LogReader::refuse(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    refused_ = error;
+  }
+  state_.services.clock.post([self = shared_from_this()] {
+    if (!self->waiting_.armed()) return;
+    self->waiting_.reset();
+    self->resume();
+  });
+}
+
+std::optional<Error> LogReader::refused() {
+  const std::lock_guard lock(mutex_);
+  return refused_;
+}
+
 void LogReader::find() {
   if (!ask_.caller.admin()) {
     return end(fail(Reason::kPermissionDenied, "Only an admin may read a model's log."));
   }
   const Result<std::string> model = state_.name_of(ask_.model);
   if (!model) return end(fail(model.error()));
+  if (stopped_) return;
+  known_ = state_.callers->watch(ask_.caller, [weak = weak_from_this()](const Error& error) {
+    if (const auto reader = weak.lock()) reader->refuse(error);
+  });
   path_ = process::log_path(state_.config->server.log_dir, *model);
   state_.run_blocking([self = shared_from_this()] { self->open(); });
 }
@@ -46,6 +68,7 @@ void LogReader::pump() {
   for (int chunks = 0; !stopped_; ++chunks) {
     // Others wait for the pool, too.
     if (chunks == kChunksAtOnce) return resume();
+    if (const std::optional<Error> error = refused()) return end(fail(*error));
     Result<std::string> chunk = follower_->read();
     if (!chunk) return end(fail(chunk.error()));
     if (chunk->empty()) {
@@ -61,6 +84,7 @@ void LogReader::pump() {
 void LogReader::wait() {
   state_.services.clock.post([self = shared_from_this()] {
     if (self->stopped_) return;
+    if (self->refused()) return self->resume();
     const int fd = self->follower_->wait_fd();
     const auto again = [self] {
       self->waiting_.reset();
@@ -77,7 +101,10 @@ void LogReader::resume() {
 
 void LogReader::stop() {
   stopped_ = true;
-  state_.services.clock.post([self = shared_from_this()] { self->waiting_.reset(); });
+  state_.services.clock.post([self = shared_from_this()] {
+    self->waiting_.reset();
+    self->known_.reset();
+  });
 }
 
 void LogReader::end(Status status) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -33,7 +34,7 @@ class LogListener {
   // At most 64 KiB. Returns whether there is room for more; false pauses until resume().
   virtual bool on_log(std::string chunk) = 0;
   // Nothing more comes. Errors: kPermissionDenied, kUnknownModel, kNotFound (nothing was written
-  // yet), kInternal.
+  // yet), kUnauthenticated (the caller's key was revoked, or is another's now), kInternal.
   virtual void on_log_end(Status status) = 0;
 };
 
@@ -54,6 +55,8 @@ class LogReader : public std::enable_shared_from_this<LogReader> {
   LogReader(ServerState& state, LogAsk ask, std::weak_ptr<LogListener> listener)
       : state_(state), ask_(std::move(ask)), listener_(std::move(listener)) {}
 
+  void refuse(const Error& error);
+  std::optional<Error> refused();
   void find();
   void open();
   void pump();
@@ -66,7 +69,11 @@ class LogReader : public std::enable_shared_from_this<LogReader> {
   std::string path_;
   std::optional<process::LogFollower> follower_;
   std::atomic<bool> stopped_{false};
-  Timer waiting_;  // core strand
+  std::mutex mutex_;
+  std::optional<Error> refused_;
+  // Core strand.
+  std::unique_ptr<CallerWatch::Token> known_;
+  Timer waiting_;
 };
 
 }  // namespace berth::admin

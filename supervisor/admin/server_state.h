@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "supervisor/admin/caller_watch.h"
 #include "supervisor/admin/event_hub.h"
 #include "supervisor/catalog/config.h"
 #include "supervisor/process/async.h"
@@ -36,7 +37,9 @@ struct SharedCopy {
 struct ServerState {
   residency::Services services;
   store::Store& store;
-  EventHub& events;                               // thread-safe
+  EventHub& events;  // thread-safe
+  // Thread-safe; never null.
+  std::shared_ptr<CallerWatch> callers = std::make_shared<CallerWatch>();
   std::shared_ptr<const catalog::Config> config;  // another one after a reload
   WallTime started{};
   std::string http;               // where it listens; empty: nowhere

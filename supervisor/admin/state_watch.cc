@@ -53,8 +53,23 @@ std::shared_ptr<StateWatch> StateWatch::start(ServerState& state, core::Caller c
                                               std::weak_ptr<StateListener> listener) {
   const std::shared_ptr<StateWatch> made(
       new StateWatch(state, std::move(caller), interval, std::move(listener)));
-  made->look();
+  state.services.clock.post([made] { made->begin(); });
   return made;
+}
+
+void StateWatch::begin() {
+  if (stopped_) return;
+  known_ = state_.callers->watch(caller_, [weak = weak_from_this()](const Error& error) {
+    if (const auto watch = weak.lock()) watch->refuse(error);
+  });
+  look();
+}
+
+void StateWatch::refuse(const Error& error) {
+  state_.run_blocking([self = shared_from_this(), error] {
+    if (const auto listener = self->listener_.lock()) listener->on_state_failed(error);
+  });
+  stop();
 }
 
 void StateWatch::look() {
@@ -83,6 +98,7 @@ void StateWatch::stop() {
   state_.services.clock.post([self = shared_from_this()] {
     self->stopped_ = true;
     self->timer_.reset();
+    self->known_.reset();
   });
 }
 

@@ -19,7 +19,7 @@ bool differs(const v1::State& a, const v1::State& b);
 // How often a watcher is told at most: 100 ms to 60 s; 0: 1 s. Errors: kInvalidArgument.
 Result<Duration> watch_interval(std::uint32_t interval_ms);
 
-// Whom a watch tells. Calls come from the pool, and never overlap.
+// Whom a watch tells, from the pool; of states one after the other.
 class StateListener {
  public:
   StateListener() = default;
@@ -28,6 +28,9 @@ class StateListener {
   virtual ~StateListener() = default;
 
   virtual void on_state(v1::State state) = 0;
+  // No more is told, but for an on_state() that is running. Errors: kUnauthenticated (the caller's
+  // key was revoked, or is another's now).
+  virtual void on_state_failed(const Error& error) = 0;
 };
 
 // Looks at the state once in each interval and tells what differs from what was told last; nothing
@@ -50,6 +53,8 @@ class StateWatch : public std::enable_shared_from_this<StateWatch> {
         interval_(interval),
         listener_(std::move(listener)) {}
 
+  void begin();
+  void refuse(const Error& error);
   void look();
   void on_looked(v1::State now);
 
@@ -60,6 +65,7 @@ class StateWatch : public std::enable_shared_from_this<StateWatch> {
   std::unique_ptr<v1::State> told_;  // the pool's; one look at a time
   // Core strand.
   bool stopped_ = false;
+  std::unique_ptr<CallerWatch::Token> known_;
   Timer timer_;
 };
 

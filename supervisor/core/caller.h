@@ -18,6 +18,10 @@ struct Caller {
   std::string tenant = "anonymous";
   // The key's name, where he came with one: what its limits count.
   std::string key{};
+  // Of that key itself: tells it from another one that gets its name later. 0: no key.
+  std::uint64_t key_mark = 0;
+  // Whether he came over the network without a key, as long as the settings let such in.
+  bool unnamed = false;
   // By which protocol: grpc | http. For records alone.
   std::string door{};
 

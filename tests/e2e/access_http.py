@@ -26,6 +26,11 @@ class AccessHttp(KeyScenario):
 
     def ask(self, daemon: programs.Berthd, path: str, key: str = "", body: dict | None = None,
             **headers: str) -> Answer:
+        return Answer(self.begin(daemon, path, key, body, **headers))
+
+    def begin(self, daemon: programs.Berthd, path: str, key: str = "", body: dict | None = None,
+              **headers: str) -> http.client.HTTPResponse:
+        """An answer that may still come."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if key:
             sent["Authorization"] = f"Bearer {key}"
@@ -36,7 +41,7 @@ class AccessHttp(KeyScenario):
         self.addCleanup(connection.close)
         connection.request("GET" if body is None else "POST", path,
                            None if body is None else json.dumps(body), sent)
-        return Answer(connection.getresponse())
+        return connection.getresponse()
 
     def test_a_key_is_taken_and_refused_the_moment_the_file_says_so(self) -> None:
         first = self.add_key("first")
@@ -60,6 +65,20 @@ class AccessHttp(KeyScenario):
         self.assertEqual(revoked.error["message"], wrong.error["message"])
         self.assertEqual(self.ask(daemon, "/v1/models", second).status, 200)
         self.assertEqual(self.ask(daemon, "/livez", first).status, 200, "needs no key")
+
+    def test_what_is_watched_with_a_key_ends_when_it_is_revoked(self) -> None:
+        client, admin = self.add_key("client"), self.add_key("ops", "--role", "admin")
+        daemon = self.serve(KEYS)
+        self.assertEqual(self.ask(daemon, "/v1/completions", client, COMPLETION).status, 200)
+        events = self.begin(daemon, "/api/events", client)
+        log = self.begin(daemon, "/api/models/demo/log?follow=1", admin)
+        self.assertEqual((events.status, log.status), (200, 200))
+        self.keys("revoke", "client")
+        self.keys("revoke", "ops")
+        text = events.read().decode()
+        self.assertIn("\nevent: unauthenticated\ndata: {", text)
+        with self.assertRaises(http.client.IncompleteRead):
+            log.read()
 
     def test_a_broken_file_keeps_the_keys(self) -> None:
         key = self.add_key("alice")

@@ -1,4 +1,5 @@
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "supervisor/admin/grpc/calls.h"
@@ -12,21 +13,21 @@ namespace {
 // Snapshots as a stream; a reader that is slow gets the latest only.
 class WatchStateCall : public rpc::EventWriter<v1::State>, public StateListener {
  public:
-  explicit WatchStateCall(grpc::CallbackServerContext& context) : EventWriter(context) {}
+  WatchStateCall(grpc::CallbackServerContext& context, CallFrom from)
+      : EventWriter(context), from_(std::move(from)) {}
 
-  void run(ServerState& state, core::Caller caller, Duration interval,
-           const std::shared_ptr<WatchStateCall>& self) {
+  void run(ServerState& state, Duration interval, const std::shared_ptr<WatchStateCall>& self) {
     const std::lock_guard lock(mutex_);
-    if (!over_) watch_ = StateWatch::start(state, std::move(caller), interval, self);
+    if (!over_) watch_ = StateWatch::start(state, from_.caller, interval, self);
   }
   // He watches as long as the call lives.
   void take(std::unique_ptr<EventHub::Place> place) { place_ = std::move(place); }
-  void refuse(const CallFrom& from, const Error& error) {
-    fail(from.detail(error), rpc::to_status(error));
-  }
 
   void on_state(v1::State state) override {
     push_latest(std::move(state), [](const v1::State&) { return true; });
+  }
+  void on_state_failed(const Error& error) override {
+    fail(from_.detail(error), rpc::to_status(error));
   }
 
  private:
@@ -37,6 +38,7 @@ class WatchStateCall : public rpc::EventWriter<v1::State>, public StateListener 
     watch_.reset();
   }
 
+  const CallFrom from_;
   std::unique_ptr<EventHub::Place> place_;
   std::mutex mutex_;
   bool over_ = false;
@@ -48,16 +50,17 @@ class WatchStateCall : public rpc::EventWriter<v1::State>, public StateListener 
 grpc::ServerWriteReactor<v1::State>* start_watch_state(grpc::CallbackServerContext& context,
                                                        ServerState& state, CallFrom from,
                                                        const v1::WatchStateRequest& request) {
-  const auto call = std::make_shared<WatchStateCall>(context);
+  const std::string tenant = from.caller.tenant;
+  const auto call = std::make_shared<WatchStateCall>(context, std::move(from));
   call->begin(call);
   const Result<Duration> interval = watch_interval(request.interval_ms());
   if (!interval) {
-    call->refuse(from, interval.error());
-  } else if (auto place = state.events.take_place(from.caller.tenant); !place) {
-    call->refuse(from, place.error());
+    call->on_state_failed(interval.error());
+  } else if (auto place = state.events.take_place(tenant); !place) {
+    call->on_state_failed(place.error());
   } else {
     call->take(*std::move(place));
-    call->run(state, from.caller, *interval, call);
+    call->run(state, *interval, call);
   }
   return call.get();
 }

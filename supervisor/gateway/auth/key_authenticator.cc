@@ -1,6 +1,8 @@
 #include "supervisor/gateway/auth/key_authenticator.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,11 +33,19 @@ const keys::Key* find_key(const std::vector<keys::Key>& list, std::string_view p
   return found;
 }
 
+// Of a key's hash: which of the keys of that name it is. Never 0.
+std::uint64_t mark_of(const keys::KeyHash& hash) {
+  std::uint64_t mark = 0;
+  std::memcpy(&mark, hash.data(), sizeof mark);
+  return std::max<std::uint64_t>(mark, 1);
+}
+
 core::Caller caller_of(const keys::Key& key) {
   return {.role = key.role == keys::KeyRole::kAdmin ? core::Role::kAdmin : core::Role::kClient,
           .entitled = true,
           .tenant = key.group.empty() ? "key:" + key.name : "group:" + key.group,
-          .key = key.name};
+          .key = key.name,
+          .key_mark = mark_of(key.hash)};
 }
 
 // Who comes without a key.
@@ -52,7 +62,10 @@ Result<core::Caller> caller_of(const Peer& peer, const Presented& presented,
     caller.entitled = presented.loopback_host && !presented.foreign_origin && !presented.forwarded;
     return caller;
   }
-  if (rules.anonymous) return caller;
+  if (rules.anonymous) {
+    caller.unnamed = true;
+    return caller;
+  }
   return fail(Reason::kUnauthenticated,
               rules.uses_keys ? "This server takes requests over the network with a key only: send "
                                 "it as `Authorization: Bearer KEY`."
@@ -85,6 +98,27 @@ Result<core::Caller> KeyAuthenticator::authenticate(const Peer& peer,
   }
   if (const keys::Key* key = find_key(rules->keys, *token)) return caller_of(*key);
   return fail(Reason::kUnauthenticated, "This key is not known, or not any more.");
+}
+
+Status KeyAuthenticator::recheck(const core::Caller& caller) const {
+  const std::shared_ptr<const AuthRules> rules = this->rules();
+  if (caller.unnamed && !rules->anonymous) {
+    return fail(Reason::kUnauthenticated,
+                "This server takes no requests over the network without a key any more.");
+  }
+  if (caller.key.empty()) return {};
+  const auto same = [&caller](const keys::Key& key) {
+    const core::Caller now = caller_of(key);
+    return now.key == caller.key && now.key_mark == caller.key_mark;
+  };
+  const auto key = std::ranges::find_if(rules->keys, same);
+  if (key == rules->keys.end()) {
+    return fail(Reason::kUnauthenticated, "This key is not known any more.");
+  }
+  const core::Caller now = caller_of(*key);
+  if (now.role == caller.role && now.tenant == caller.tenant) return {};
+  return fail(Reason::kUnauthenticated,
+              "The role or the group of this key was changed: ask again with it.");
 }
 
 }  // namespace berth::gateway

@@ -32,6 +32,10 @@ class KeyAuthenticator : public Authenticator {
   [[nodiscard]] Result<core::Caller> authenticate(const Peer& peer,
                                                   const Presented& presented) const override;
 
+  // Whether one who was let in before would be let in now, with the same rights. Errors:
+  // kUnauthenticated.
+  [[nodiscard]] Status recheck(const core::Caller& caller) const;
+
  private:
   [[nodiscard]] std::shared_ptr<const AuthRules> rules() const;
 

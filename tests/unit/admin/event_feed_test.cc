@@ -134,6 +134,34 @@ TEST_F(EventFeedTest, WhoFallsTooFarBehindIsToldSoAndDropped) {
   EXPECT_EQ(listener->events.size(), 1U);
 }
 
+TEST_F(EventFeedTest, EndsWithTheKeyThatItWasAskedWith) {
+  emit_stopping(1);
+  EventAsk ask;
+  ask.follow = true;
+  ask.caller = with_key(core::Role::kAdmin);
+  const auto reads = follow(ask);
+  const auto slow = std::make_shared<Listener>();
+  slow->room = false;
+  follow(ask, slow);
+  ask.caller = admin();
+  const auto other = follow(ask);
+  revoke_keys();
+  for (const auto& listener : {reads, slow}) {
+    ASSERT_TRUE(listener->failed);
+    EXPECT_EQ(listener->failed->reason, Reason::kUnauthenticated);
+  }
+  EXPECT_FALSE(other->failed);
+  emit_stopping(2);
+  world_.clock.settle();
+  EXPECT_EQ(reads->events.size(), 1U);
+  EXPECT_EQ(other->events.size(), 2U);
+
+  ask.caller = with_key(core::Role::kAdmin);
+  const auto late = follow(ask);
+  ASSERT_TRUE(late->failed) << "revoked between his being let in and this";
+  EXPECT_THAT(late->events, IsEmpty());
+}
+
 TEST_F(EventFeedTest, OthersEventsCutNothingFromAClientsHistory) {
   world_.events.emit_typed(events::RequestFinished{.request = "mine", .tenant = "uid:1"});
   world_.events.emit_typed(events::LoadStarted{.model = "demo"});

@@ -79,6 +79,17 @@ class AdminTest : public testing::Test {
     return {core::Role::kClient, true, tenant};
   }
 
+  // From now on whoever comes with a key may not any more.
+  void revoke_keys() {
+    revoked_ = true;
+    state_.callers->changed();
+    world_.clock.settle();
+  }
+  static core::Caller with_key(core::Role role) {
+    return {.role = role, .entitled = true, .tenant = "key:alice", .key = "alice"};
+  }
+
+  bool revoked_ = false;
   sim::SimWorld world_;
   residency::Residency residency_{world_.environment()};
   EventHub hub_{world_.clock, 0};
@@ -99,6 +110,10 @@ class AdminTest : public testing::Test {
                    requests_},
       .store = world_.store,
       .events = hub_,
+      .callers = std::make_shared<CallerWatch>([this](const core::Caller& caller) {
+        if (!revoked_ || caller.key.empty()) return Status();
+        return Status(fail(Reason::kUnauthenticated, "This key is not known any more."));
+      }),
       .config = config_,
       .started = world_.clock.wall_now(),
       .http = "127.0.0.1:1",

@@ -3,9 +3,12 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -21,11 +24,16 @@ class Reader : public LogListener {
   bool on_log(std::string chunk) override {
     bytes += chunk.size();
     ++chunks;
-    return true;
+    return room;
   }
-  void on_log_end(Status /*status*/) override { ended = true; }
+  void on_log_end(Status status) override {
+    ended = true;
+    if (!status) failed = status.error();
+  }
+  std::optional<Error> failed;
   std::size_t bytes = 0;
   int chunks = 0;
+  bool room = true;
   bool ended = false;
 };
 
@@ -43,14 +51,18 @@ class LogReaderTest : public AdminTest {
     std::error_code ignored;
     std::filesystem::remove_all(directory_, ignored);
   }
+  void write_log(const std::string& text) {
+    const std::string path = process::log_path(directory_, "demo");
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path) << text;
+  }
+
   std::string directory_;
 };
 
 TEST_F(LogReaderTest, ALongLogLeavesThePoolToOthersInBetween) {
   constexpr std::size_t kBytes = 2UL << 20;
-  const std::string path = process::log_path(directory_, "demo");
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-  std::ofstream(path) << std::string(kBytes - 1, 'x') << '\n';
+  write_log(std::string(kBytes - 1, 'x') + '\n');
   const auto listener = std::make_shared<Reader>();
   int most = 0;
   state_.run_blocking = [this, &most, listener](std::function<void()> work) {
@@ -67,6 +79,32 @@ TEST_F(LogReaderTest, ALongLogLeavesThePoolToOthersInBetween) {
   EXPECT_EQ(listener->bytes, kBytes);
   EXPECT_GT(listener->chunks, 16);
   EXPECT_LE(most, 4);
+}
+
+TEST_F(LogReaderTest, EndsWithTheKeyThatItWasAskedWith) {
+  write_log("one line\n");
+  std::function<void()> grew;
+  state_.on_readable = [this, &grew](int /*fd*/, std::function<void()> call) {
+    grew = std::move(call);
+    return world_.clock.sleep_for(std::chrono::hours(1), [] {});
+  };
+  const LogAsk ask{
+      .model = "demo", .lines = {}, .follow = true, .caller = with_key(core::Role::kAdmin)};
+  const auto waits = std::make_shared<Reader>();
+  const auto reader = LogReader::start(state_, ask, waits);
+  const auto slow = std::make_shared<Reader>();
+  slow->room = false;
+  const auto paused = LogReader::start(state_, ask, slow);
+  world_.clock.settle();
+  EXPECT_EQ(waits->chunks, 1);
+  EXPECT_FALSE(waits->ended);
+  revoke_keys();
+  ASSERT_TRUE(waits->failed);
+  EXPECT_EQ(waits->failed->reason, Reason::kUnauthenticated);
+  paused->resume();
+  world_.clock.settle();
+  ASSERT_TRUE(slow->failed);
+  EXPECT_EQ(slow->failed->reason, Reason::kUnauthenticated);
 }
 
 }  // namespace

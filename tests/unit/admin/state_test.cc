@@ -171,7 +171,9 @@ TEST_F(StateTest, OneTenantsRefusalsHideNothingFromAnother) {
 class Watcher : public StateListener {
  public:
   void on_state(v1::State state) override { states.push_back(std::move(state)); }
+  void on_state_failed(const Error& error) override { failed = error; }
   std::vector<v1::State> states;
+  std::optional<Error> failed;
 };
 
 TEST_F(StateTest, AWatchTellsChangesAndNothingElse) {
@@ -228,6 +230,22 @@ TEST_F(StateTest, AWatchEndsWithItsListener) {
   watcher.reset();
   world_.clock.advance(2s);
   EXPECT_TRUE(watch.expired());
+}
+
+TEST_F(StateTest, AWatchEndsWithTheKeyThatItWasAskedWith) {
+  const auto watcher = std::make_shared<Watcher>();
+  const auto other = std::make_shared<Watcher>();
+  const auto watch = StateWatch::start(state_, with_key(core::Role::kClient), 1s, watcher);
+  const auto another = StateWatch::start(state_, admin(), 1s, other);
+  world_.clock.advance(2s);
+  revoke_keys();
+  ASSERT_TRUE(watcher->failed);
+  EXPECT_EQ(watcher->failed->reason, Reason::kUnauthenticated);
+  ask("r-1");
+  world_.clock.advance(2s);
+  EXPECT_EQ(watcher->states.size(), 1U);
+  EXPECT_FALSE(other->failed);
+  EXPECT_EQ(other->states.size(), 2U);
 }
 
 TEST(WatchInterval, HasBounds) {

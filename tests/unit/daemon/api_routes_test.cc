@@ -75,8 +75,7 @@ class ApiRoutesTest : public admin::AdminTest {
       request.arguments = {argument};
       request.query = query;
       request.body = body;
-      request.caller =
-          route.access == gateway::Access::kAdmin ? AdminTest::admin() : AdminTest::client();
+      request.caller = caller_of(route.access);
       request.id = "id-1";
       exchange.handler = route.start(std::move(request), exchange.reply);
       world_.clock.settle();
@@ -89,6 +88,13 @@ class ApiRoutesTest : public admin::AdminTest {
     return call("POST", "/api/models/{...}", argument, {}, body);
   }
 
+  [[nodiscard]] core::Caller caller_of(gateway::Access access) const {
+    const bool admin = access == gateway::Access::kAdmin;
+    if (by_key_) return with_key(admin ? core::Role::kAdmin : core::Role::kClient);
+    return admin ? AdminTest::admin() : AdminTest::client();
+  }
+
+  bool by_key_ = false;
   admin::Metrics metrics_{world_.clock};
   const std::vector<gateway::Route> routes_ = api_routes(state_, metrics_);
 };
@@ -193,6 +199,16 @@ TEST_F(ApiRoutesTest, ASlowReaderIsDroppedWithALastWord) {
   EXPECT_THAT(exchange.reply->text, HasSubstr("event: overflow\n"));
   EXPECT_THAT(exchange.reply->text, EndsWith("\n\n"));
   EXPECT_LT(exchange.reply->text.size(), 3'000U) << "what waits is dropped";
+}
+
+TEST_F(ApiRoutesTest, AStreamEndsWithItsKeyAndSaysSo) {
+  by_key_ = true;
+  const Exchange exchange = call("GET", "/api/events", {});
+  EXPECT_FALSE(exchange.reply->ended);
+  revoke_keys();
+  EXPECT_TRUE(exchange.reply->ended);
+  EXPECT_THAT(exchange.reply->text,
+              StartsWith("event: unauthenticated\ndata: {\"message\":\"This key "));
 }
 
 TEST_F(ApiRoutesTest, ASlowReaderGetsEverythingInOrder) {

@@ -70,6 +70,7 @@ class KeyKeeperTest : public testing::Test {
   gateway::KeyAuthenticator authenticator_;
   gateway::KeyGate limits_{clock_};
   std::function<void()> readable_;
+  std::function<void()> on_changed_;
   KeyKeeper keeper_{
       {.clock = clock_,
        .events = events_,
@@ -80,7 +81,11 @@ class KeyKeeperTest : public testing::Test {
              return Timer();
            },
        .authenticator = authenticator_,
-       .limits = limits_}};
+       .limits = limits_,
+       .on_changed =
+           [this] {
+             if (on_changed_) on_changed_();
+           }}};
 };
 
 TEST_F(KeyKeeperTest, KeysCountWhenTheFileIsRead) {
@@ -104,6 +109,16 @@ TEST_F(KeyKeeperTest, RevokedKeyIsRefusedWhenTheChangeIsReported) {
   const std::string carol = add("carol");
   report_change();
   EXPECT_EQ(who(carol), "carol");
+}
+
+TEST_F(KeyKeeperTest, TellsWhenTheKeysThatCountAreOthers) {
+  const std::string alice = add("alice");
+  use();
+  std::string then;
+  on_changed_ = [&] { then = who(alice); };
+  revoke("alice");
+  report_change();
+  EXPECT_EQ(then, "unauthenticated");
 }
 
 TEST_F(KeyKeeperTest, ChangeThatNobodyReportsIsFoundByTheSweep) {

@@ -128,6 +128,44 @@ TEST_F(KeyAuthenticatorTest, RevokedKeyIsAsUnknownAsAnyOther) {
   EXPECT_EQ(caller(kNetwork, {.authorization = "Bearer berth-bob"}).key, "bob");
 }
 
+TEST_F(KeyAuthenticatorTest, KnowsWhetherOneWhoWasLetInStillIsWhoHeWas) {
+  const Caller alice = caller(kNetwork, {.authorization = "Bearer berth-alice"});
+  const Caller local = caller(kLoopback, kDirect);
+  const Caller root = caller(unix_peer(0, true), {});
+  EXPECT_TRUE(auth_.recheck(alice));
+
+  AuthRules changed = rules();
+  changed.keys[1].role = keys::KeyRole::kAdmin;  // bob's
+  auth_.use(changed);
+  EXPECT_TRUE(auth_.recheck(alice));
+  changed.keys[0].role = keys::KeyRole::kAdmin;
+  auth_.use(changed);
+  EXPECT_FALSE(auth_.recheck(alice)) << "another role";
+  changed = rules();
+  changed.keys[0].group = "team";
+  auth_.use(changed);
+  EXPECT_FALSE(auth_.recheck(alice)) << "another tenant";
+  changed = rules();
+  changed.keys[0].hash = keys::hash_of("berth-alice-2");
+  auth_.use(changed);
+  EXPECT_FALSE(auth_.recheck(alice)) << "another key of the same name";
+  changed.keys.clear();
+  auth_.use(changed);
+  const Status gone = auth_.recheck(alice);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().reason, Reason::kUnauthenticated);
+  EXPECT_TRUE(auth_.recheck(local));
+  EXPECT_TRUE(auth_.recheck(root));
+
+  changed.anonymous = true;
+  auth_.use(changed);
+  const Caller anonymous = caller(kNetwork, {});
+  EXPECT_TRUE(auth_.recheck(anonymous));
+  auth_.use(rules());
+  EXPECT_FALSE(auth_.recheck(anonymous));
+  EXPECT_TRUE(auth_.recheck(local));
+}
+
 TEST_F(KeyAuthenticatorTest, NetworkNeedsAKeyUnlessItMayBeAnonymous) {
   const Error refused = refusal(kNetwork, kDirect);
   EXPECT_EQ(refused.reason, Reason::kUnauthenticated);
