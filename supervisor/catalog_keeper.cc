@@ -51,7 +51,11 @@ void CatalogKeeper::scan() {
 void CatalogKeeper::take(Found found) {
   scanning_ = false;
   report(found);
-  snapshot_ = std::make_shared<const catalog::Catalog>(std::move(found.scan.catalog));
+  auto now = std::make_shared<const catalog::Catalog>(std::move(found.scan.catalog));
+  {
+    const std::lock_guard lock(mutex_);
+    snapshot_.swap(now);
+  }
   if (parts_.on_changed) parts_.on_changed();
   stamp_ = found.scan.stamp;
   problems_ = std::move(found.scan.problems);

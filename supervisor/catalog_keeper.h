@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,7 +17,8 @@
 namespace berth {
 
 // Keeps the present catalogue: scans on the pool when a model directory changes, every 30 s where
-// nothing is reported, and when told to. Core strand only; lives as long as the program.
+// nothing is reported, and when told to. Core strand only, but for snapshot(); lives as long as the
+// program.
 class CatalogKeeper {
  public:
   struct Parts {
@@ -39,8 +41,11 @@ class CatalogKeeper {
   // Scans soon; once more where a scan runs already.
   void rescan();
 
-  // Never null.
-  [[nodiscard]] std::shared_ptr<const catalog::Catalog> snapshot() const { return snapshot_; }
+  // Never null. Any thread.
+  [[nodiscard]] std::shared_ptr<const catalog::Catalog> snapshot() const {
+    const std::lock_guard lock(mutex_);
+    return snapshot_;
+  }
   // What the last scan found wrong beside broken models.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
@@ -60,6 +65,7 @@ class CatalogKeeper {
   void sweep();
 
   Parts parts_;
+  mutable std::mutex mutex_;  // of the snapshot; held only to copy or change the pointer
   std::shared_ptr<const catalog::Catalog> snapshot_ = std::make_shared<const catalog::Catalog>();
   std::vector<std::string> problems_;
   std::string watch_problem_;

@@ -29,14 +29,10 @@ std::uint64_t bytes_of(const ForwardedRequest& request) {
 
 }  // namespace
 
-void ask_whether_forwarded(const residency::Services& services, std::string model,
-                           std::function<void(Result<bool>)> done) {
-  services.clock.post(
-      [catalog = services.catalog, model = std::move(model), done = std::move(done)] {
-        const Result<std::shared_ptr<const catalog::Model>> found = catalog()->find(model);
-        if (!found) return done(fail(found.error()));
-        done((*found)->settings.kind == catalog::Kind::kCommand);
-      });
+Result<bool> is_forwarded(const residency::Services& services, const std::string& model) {
+  const Result<std::shared_ptr<const catalog::Model>> found = services.catalog()->find(model);
+  if (!found) return fail(found.error());
+  return (*found)->settings.kind == catalog::Kind::kCommand;
 }
 
 std::shared_ptr<Forwarding> Forwarding::start(const residency::Services& services,

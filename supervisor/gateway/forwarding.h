@@ -64,10 +64,9 @@ class ForwardResponder {
 };
 
 // Whether requests for that model (a name or an alias) are passed on, or generated from. Any
-// thread; `done` is called on the core strand, later. Errors: kUnknownModel and what else the
-// catalogue says of a model that cannot be asked for.
-void ask_whether_forwarded(const residency::Services& services, std::string model,
-                           std::function<void(Result<bool>)> done);
+// thread. Errors: kUnknownModel and what else the catalogue says of a model that cannot be asked
+// for.
+Result<bool> is_forwarded(const residency::Services& services, const std::string& model);
 
 // The way of one request through the supervisor to a program, and of its answer back: the program's
 // HTTP in the place of a worker's protocol. Only `model` is changed, both ways, in place: every

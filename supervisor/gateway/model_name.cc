@@ -161,6 +161,7 @@ std::vector<std::string> cut_at_model(std::string_view body) {
         pieces.back() += body.front();
         break;
       case ModelScanner::Byte::kName:
+        pieces.back().shrink_to_fit();
         pieces.emplace_back();
         break;
       case ModelScanner::Byte::kDrop:
@@ -168,6 +169,7 @@ std::vector<std::string> cut_at_model(std::string_view body) {
     }
     body.remove_prefix(1);
   }
+  pieces.back().shrink_to_fit();  // it waits, and may have twice the room that it needs
   return pieces;
 }
 

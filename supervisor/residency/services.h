@@ -14,13 +14,13 @@
 namespace berth::residency {
 
 // What answering a request needs of the rest of the supervisor. References outlive both.
-// `residency`, `catalog` and `requests` belong to the core strand.
+// `residency` and `requests` belong to the core strand.
 struct Services {
   Clock& clock;
   IdSource& ids;
   EventSink& events;
   Residency& residency;
-  // The present snapshot; never null.
+  // The present snapshot; never null. Any thread.
   std::function<std::shared_ptr<const catalog::Catalog>()> catalog;
   // Whoever works on a request keeps its line there.
   RequestBook& requests;

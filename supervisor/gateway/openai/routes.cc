@@ -54,55 +54,52 @@ bool asks_for_stream(const json::object& body) {
   return stream != nullptr && stream->is_bool() && stream->get_bool();
 }
 
-// One request between the server's thread and the core strand.
-template <typename Request>
-struct Pending {
-  Exchange exchange;
-  ForwardedRequest raw;
-  bool streams = false;
-  Result<Request> read;
-  std::function<HandlerOf(const residency::Services&, Exchange, Request)> answer;
-};
-
-// On the core strand. What a program is asked is its own matter, so that only for the others it
-// counts whether the body could be read.
-template <typename Request>
-void go_on(const residency::Services& services, const Result<bool>& forwarded,
-           Pending<Request> pending, LateHandler& handler) {
-  if (handler.gone()) return;
-  if (!forwarded) return refuse(services, pending.exchange, forwarded.error(), pending.raw.model);
-  if (*forwarded) {
-    handler.become(start_forwarded_answer(services, std::move(pending.exchange),
-                                          std::move(pending.raw), pending.streams));
-  } else if (pending.read) {
-    handler.become(pending.answer(services, std::move(pending.exchange), *std::move(pending.read)));
-  } else {
-    refuse(services, pending.exchange, pending.read.error(), pending.raw.model);
-  }
+// On the core strand, unless the client is gone by then.
+std::shared_ptr<LateHandler> start_on_core(const residency::Services& services,
+                                           std::function<HandlerOf()> start) {
+  auto handler = std::make_shared<LateHandler>();
+  services.clock.post([handler, start = std::move(start)] {
+    if (!handler->gone()) handler->become(start());
+  });
+  return handler;
 }
 
-// Everything about the body is done where the server calls; what depends on the model, on the core
-// strand.
+// Everything about the body is done where the server calls, once: what a program is asked is its
+// own matter, so that its body is passed on and not read. The rest is the core strand's.
 template <typename Request>
 HandlerOf start(const residency::Services& services, const Work<Request>& work, HttpRequest request,
                 std::shared_ptr<Reply> reply) {
   Exchange exchange{std::move(request.id), std::move(request.caller), std::move(reply)};
-  const Result<json::object> body = parse_body(request.body);
-  Result<std::string> model = body ? read_model(*body) : fail(body.error());
+  Result<json::object> body = parse_body(request.body);
+  const Result<std::string> model = body ? read_model(*body) : fail(body.error());
   if (!model) {
     refuse(services, exchange, model.error(), "");
     return nullptr;
   }
-  const auto handler = std::make_shared<LateHandler>();
-  ForwardedRequest raw{exchange.id, *model, std::move(request.path), cut_at_model(request.body)};
-  std::string().swap(request.body);  // what was parsed and the pieces are copies enough
-  const auto pending = std::make_shared<Pending<Request>>(Pending<Request>{
-      std::move(exchange), std::move(raw), asks_for_stream(*body), work.read(*body), work.answer});
-  ask_whether_forwarded(services, *std::move(model),
-                        [services, handler, pending](const Result<bool>& forwarded) {
-                          go_on(services, forwarded, std::move(*pending), *handler);
-                        });
-  return handler;
+  const Result<bool> forwarded = is_forwarded(services, *model);
+  if (!forwarded) {
+    refuse(services, exchange, forwarded.error(), *model);
+    return nullptr;
+  }
+  if (*forwarded) {
+    const bool streams = asks_for_stream(*body);
+    body->clear();
+    auto raw = std::make_shared<ForwardedRequest>(
+        ForwardedRequest{exchange.id, *model, std::move(request.path), cut_at_model(request.body)});
+    return start_on_core(services, [services, exchange = std::move(exchange), raw, streams] {
+      return start_forwarded_answer(services, exchange, std::move(*raw), streams);
+    });
+  }
+  std::string().swap(request.body);  // what was parsed is copy enough
+  const auto read = std::make_shared<Result<Request>>(work.read(*body));
+  if (!*read) {
+    refuse(services, exchange, read->error(), *model);
+    return nullptr;
+  }
+  return start_on_core(services,
+                       [services, exchange = std::move(exchange), read, answer = work.answer] {
+                         return answer(services, exchange, *std::move(*read));
+                       });
 }
 
 template <typename Request>

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
@@ -47,6 +48,25 @@ TEST_F(RoutesTest, EmbeddingsAreAnswered) {
   ASSERT_TRUE(run(wrong));
   EXPECT_EQ(wrong.status(), 400);
   EXPECT_EQ(wrong.body().at("error").at("param"), "model") << "it gives none";
+}
+
+// Bytes that are in use; 0 under a sanitizer.
+std::size_t bytes_in_use() {
+  const struct mallinfo2 now = ::mallinfo2();
+  return now.uordblks + now.hblkhd;
+}
+
+TEST_F(RoutesTest, ABodyIsKeptOnceWhoeverAnswersIt) {
+  const std::string text(std::size_t{8} << 20U, 'x');
+  for (const char* const model : {"demo", "program"}) {
+    const std::size_t before = bytes_in_use();
+    const Asked asked = post(
+        "/v1/completions", R"({"model":")" + std::string(model) + R"(","prompt":")" + text + "\"}");
+    EXPECT_FALSE(asked.reply->sent);
+    EXPECT_LT(bytes_in_use(), before + text.size() * 3 / 2) << model;
+    asked.handler->on_gone();
+    world_.clock.settle();
+  }
 }
 
 TEST_F(RoutesTest, AnEmbeddingWhoseClientLeftIsCancelled) {
