@@ -43,8 +43,10 @@ class EmbeddingAnswer : public Handler, public EmbeddingResponder {
     embedding_ = std::move(embedding);
   }
   void on_answer(core::Embeddings embeddings, const std::string& model) override {
+    Result<std::string> body = embeddings_json(embeddings, model, base64_);
+    if (!body) return on_failed(body.error());
     HttpResponse response;
-    response.body = embeddings_json(embeddings, model, base64_);
+    response.body = *std::move(body);
     exchange_.reply->send(std::move(response));
     let_go();
   }
@@ -70,8 +72,8 @@ class EmbeddingAnswer : public Handler, public EmbeddingResponder {
 
 }  // namespace
 
-std::string embeddings_json(const core::Embeddings& embeddings, const std::string& model,
-                            bool base64) {
+Result<std::string> embeddings_json(const core::Embeddings& embeddings, const std::string& model,
+                                    bool base64) {
   std::string out = R"({"object":"list","data":[)";
   for (std::size_t i = 0; i < embeddings.embeddings.size(); ++i) {
     if (i > 0) out += ',';
@@ -85,6 +87,9 @@ std::string embeddings_json(const core::Embeddings& embeddings, const std::strin
       append_numbers(out, values);
     }
     out += '}';
+    if (out.size() > kMaxWholeAnswer) {
+      return fail(too_many_embeddings("input", embeddings.embeddings.size(), values.size()));
+    }
   }
   out += "],\"model\":";
   append_json_string(out, model);

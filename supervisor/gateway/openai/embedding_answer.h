@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "common/result.h"
 #include "supervisor/core/embedding.h"
 #include "supervisor/gateway/openai/exchange.h"
 #include "supervisor/gateway/openai/requests.h"
@@ -10,9 +11,10 @@
 
 namespace berth::gateway::openai {
 
-// {"object":"list","data":[…],"model":…,"usage":…}
-std::string embeddings_json(const core::Embeddings& embeddings, const std::string& model,
-                            bool base64);
+// {"object":"list","data":[…],"model":…,"usage":…}, of at most kMaxWholeAnswer bytes. Errors:
+// kInvalidArgument.
+Result<std::string> embeddings_json(const core::Embeddings& embeddings, const std::string& model,
+                                    bool base64);
 
 // Asks for the embeddings and sends them. Core strand. Returns who has to hear of the client.
 std::shared_ptr<Handler> start_embedding_answer(const residency::Services& services,

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <limits>
 #include <utility>
 
+#include "supervisor/gateway/openai/exchange.h"
 #include "supervisor/gateway/openai/fields.h"
 #include "supervisor/gateway/openai/json_body.h"
 #include "supervisor/gateway/openai/requests.h"
@@ -47,7 +49,25 @@ void read_inputs(const Fields& body, std::vector<core::EmbedInput>& to) {
   }
 }
 
+// Whether the answer may fit: base64 has 4 characters of 3 bytes, and no number as text has less
+// than one, and a comma.
+bool may_fit(const EmbeddingRequest& request) {
+  const std::uint64_t length = request.embed.dimensions.value_or(0);
+  const std::uint64_t least = request.base64 ? (length * sizeof(float) + 2) / 3 * 4 : 2 * length;
+  return least <= kMaxWholeAnswer / std::max<std::size_t>(request.embed.inputs.size(), 1);
+}
+
 }  // namespace
+
+Error too_many_embeddings(std::string param, std::size_t count, std::size_t length) {
+  ErrorExtras extras;
+  extras.param = std::move(param);
+  return {Reason::kInvalidArgument,
+          "Vectors of " + std::to_string(count) + " inputs with " + std::to_string(length) +
+              " numbers each are more than the 64 MiB that an answer may have. Ask for fewer "
+              "inputs at once, for fewer dimensions, or with the encoding_format base64.",
+          std::move(extras)};
+}
 
 Result<EmbeddingRequest> read_embedding_request(const json::object& object) {
   FirstError errors;
@@ -66,6 +86,10 @@ Result<EmbeddingRequest> read_embedding_request(const json::object& object) {
   }
   if (Status ok = errors.status(); !ok) return fail(ok.error());
   if (Status ok = validate(request.embed); !ok) return fail(with_openai_names(ok.error()));
+  if (!may_fit(request)) {
+    return fail(
+        too_many_embeddings("dimensions", request.embed.inputs.size(), *request.embed.dimensions));
+  }
   return request;
 }
 

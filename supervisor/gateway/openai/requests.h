@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <cstddef>
 #include <string>
 
 #include "common/result.h"
@@ -34,6 +35,10 @@ Result<std::string> read_model(const boost::json::object& body);
 Result<TextRequest> read_chat_request(const boost::json::object& body);
 Result<TextRequest> read_completion_request(const boost::json::object& body);
 Result<EmbeddingRequest> read_embedding_request(const boost::json::object& body);
+
+// The answer would have more than kMaxWholeAnswer bytes: `count` vectors of that length. `param`:
+// the field that is to blame.
+Error too_many_embeddings(std::string param, std::size_t count, std::size_t length);
 
 // An error of what comes behind the readers (gateway/validate.h, the worker), which knows fields by
 // berth's own names, with OpenAI's names instead.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -12,10 +11,6 @@
 namespace berth::gateway::openai {
 
 enum class AnswerKind : std::uint8_t { kChat, kCompletion };
-
-// An answer that is sent at once may have so many bytes; longer ones have to be asked for as
-// streams, of which only a little is kept.
-inline constexpr std::size_t kMaxWholeAnswer = std::size_t{64} << 20U;
 
 // Generates the answer to a request and sends it, as a stream or at once. Core strand. Returns who
 // has to hear of the client.

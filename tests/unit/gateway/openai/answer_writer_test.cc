@@ -1,5 +1,6 @@
 #include "supervisor/gateway/openai/answer_writer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
@@ -260,14 +261,28 @@ TEST(EmbeddingsJson, NumbersAreShortOrBase64) {
   core::Embeddings embeddings;
   embeddings.embeddings = {{{0.1F, -2.0F}, 3}, {{1.0F}, 1}};
   embeddings.prompt_tokens = 4;
-  EXPECT_EQ(embeddings_json(embeddings, "demo", false),
+  EXPECT_EQ(*embeddings_json(embeddings, "demo", false),
             R"({"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.1,-2]},)"
             R"({"object":"embedding","index":1,"embedding":[1]}],"model":"demo",)"
             R"("usage":{"prompt_tokens":4,"total_tokens":4}})"
             "\n");
-  const json::value coded = json::parse(embeddings_json(embeddings, "demo", true));
+  const json::value coded = json::parse(*embeddings_json(embeddings, "demo", true));
   EXPECT_EQ(coded.at("data").at(0).at("embedding"), "zczMPQAAAMA=");
   EXPECT_EQ(coded.at("data").at(1).at("embedding"), "AACAPw==");
+}
+
+TEST(EmbeddingsJson, HasABound) {
+  core::Embeddings embeddings;
+  embeddings.embeddings.assign(2048, {std::vector<float>(4096, 0.0125F), 1});
+  const Result<std::string> numbers = embeddings_json(embeddings, "demo", false);
+  EXPECT_TRUE(numbers) << "7 bytes each";
+  embeddings.embeddings.assign(2048, {std::vector<float>(4096, 0.012345678F), 1});
+  const Result<std::string> long_numbers = embeddings_json(embeddings, "demo", false);
+  ASSERT_FALSE(long_numbers);
+  EXPECT_EQ(long_numbers.error().reason, Reason::kInvalidArgument);
+  EXPECT_EQ(long_numbers.error().extras->param, "input");
+  EXPECT_THAT(long_numbers.error().message, testing::HasSubstr("fewer inputs"));
+  EXPECT_TRUE(embeddings_json(embeddings, "demo", true));
 }
 
 }  // namespace

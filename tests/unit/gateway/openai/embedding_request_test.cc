@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -86,6 +87,21 @@ TEST(EmbeddingRequest, TooManyInputsAreRefused) {
   const auto request = read(read_embedding_request, embedding_body("\"input\":[" + list + "]"));
   ASSERT_FALSE(request);
   EXPECT_EQ(param_of(request.error()), "input");
+}
+
+TEST(EmbeddingRequest, WhatCannotFitIsRefusedBeforeItIsComputed) {
+  std::string list = "\"a\"";
+  for (std::size_t i = 1; i < 2048; ++i) list += ",\"a\"";
+  const auto ask = [&list](const std::string& rest) {
+    return read(read_embedding_request, embedding_body("\"input\":[" + list + "]," + rest));
+  };
+  EXPECT_TRUE(ask(R"("encoding_format":"base64","dimensions":6144)"));
+  const auto coded = ask(R"("encoding_format":"base64","dimensions":6145)");
+  ASSERT_FALSE(coded);
+  EXPECT_EQ(param_of(coded.error()), "dimensions");
+  EXPECT_THAT(coded.error().message, testing::HasSubstr("2048 inputs with 6145 numbers"));
+  EXPECT_TRUE(ask(R"("dimensions":6145)")) << "it depends on the numbers";
+  EXPECT_FALSE(ask(R"("dimensions":16385)"));
 }
 
 }  // namespace
