@@ -3,6 +3,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <ctime>
@@ -12,13 +13,6 @@ namespace berth {
 namespace {
 
 constexpr std::string_view kHex = "0123456789abcdef";
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 bool dash_before(std::size_t byte) {
   return byte == 4 || byte == 6 || byte == 8 || byte == 10;
@@ -60,10 +54,8 @@ Uuid Uuid::parse(std::string_view text) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < 16; ++i) {
     if (dash_before(i) && text[at++] != '-') return {};
-    const int high = hex_value(text[at]);
-    const int low = hex_value(text[at + 1]);
-    if (high < 0 || low < 0) return {};
-    id.bytes_.at(i) = static_cast<std::uint8_t>(high * 16 + low);
+    const char* const digits = text.data() + at;
+    if (std::from_chars(digits, digits + 2, id.bytes_.at(i), 16).ptr != digits + 2) return {};
     at += 2;
   }
   return id;

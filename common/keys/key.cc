@@ -5,6 +5,7 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "common/base64.h"
 
@@ -22,13 +23,6 @@ std::string base64url(const std::array<std::uint8_t, kKeyBytes>& bytes) {
   std::replace(out.begin(), out.end(), '+', '-');
   std::replace(out.begin(), out.end(), '/', '_');
   return out;
-}
-
-std::optional<std::uint8_t> digit_of(char c) {
-  if (c >= '0' && c <= '9') return static_cast<std::uint8_t>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<std::uint8_t>(c - 'a' + 10);
-  if (c >= 'A' && c <= 'F') return static_cast<std::uint8_t>(c - 'A' + 10);
-  return std::nullopt;
 }
 
 }  // namespace
@@ -68,10 +62,8 @@ std::optional<KeyHash> hash_from_hex(std::string_view text) {
   KeyHash hash{};
   if (text.size() != 2 * hash.size()) return std::nullopt;
   for (std::size_t i = 0; i < hash.size(); ++i) {
-    const auto high = digit_of(text[2 * i]);
-    const auto low = digit_of(text[2 * i + 1]);
-    if (!high || !low) return std::nullopt;
-    hash.at(i) = static_cast<std::uint8_t>(*high << 4U | *low);
+    const char* const digits = text.data() + 2 * i;
+    if (std::from_chars(digits, digits + 2, hash.at(i), 16).ptr != digits + 2) return std::nullopt;
   }
   return hash;
 }
