@@ -47,8 +47,10 @@ class EventStream : public gateway::Handler,
   }
 
   bool on_feed_event(v1::Event event) override {
-    const std::string piece = "id: " + std::to_string(event.sequence()) +
-                              "\nevent: " + event.name() + "\ndata: " + to_line(event) + "\n\n";
+    // One without a number changes nothing about where a client would go on.
+    const std::string id =
+        event.sequence() == 0 ? "" : "id: " + std::to_string(event.sequence()) + "\n";
+    const std::string piece = id + "event: " + event.name() + "\ndata: " + to_line(event) + "\n\n";
     const std::lock_guard lock(mutex_);
     if (!over_) room_ = reply_->write(piece);
     return room_;

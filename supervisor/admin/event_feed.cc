@@ -1,115 +1,70 @@
 #include "supervisor/admin/event_feed.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "common/reason.h"
 #include "supervisor/admin/convert.h"
-#include "supervisor/core/entitlement.h"
+#include "supervisor/admin/event_cut.h"
 
 namespace berth::admin {
 namespace {
 
 constexpr std::size_t kLastEvents = 200;
-constexpr std::size_t kMostEvents = 5'000;
+// That are read from the store at once, and held until the listener has taken them.
+constexpr std::size_t kPage = 256;
 // That are given before the pool serves others.
 constexpr std::size_t kAtOnce = 256;
 
-// What a client may see: an event that is added to the catalogue is an admin's until it stands
-// here, and so is each of its fields.
-constexpr std::array<std::string_view, 10> kOfModels = {
-    "load.started",   "load.progress",  "load.ready",        "load.failed",     "load.interrupted",
-    "failure.stands", "failure.lifted", "instance.stopping", "instance.exited", "instance.died"};
-constexpr std::string_view kOfRequests = "request.";
-constexpr std::array<std::string_view, 21> kFields = {
-    "model",         "instance",  "phase",        "fraction",      "took_ms",           "window",
-    "failure_class", "reason",    "record",       "cause",         "weights_bytes",     "kv_bytes",
-    "request",       "waited_ms", "message",      "finish_reason", "completion_tokens", "exit",
-    "prompt_tokens", "protocol",  "working_bytes"};
-
-// Of those, what tells a client who is not entitled why loads fail and what they take.
-constexpr std::array<std::string_view, 6> kOfEntitled = {
-    "failure_class", "exit", "cause", "weights_bytes", "kv_bytes", "working_bytes"};
-
-template <std::size_t kSize>
-bool among(const std::array<std::string_view, kSize>& names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
-bool is_of_tenant(const v1::Event& event, const std::string& tenant) {
-  return std::ranges::any_of(event.fields(), [&tenant](const v1::EventField& field) {
-    return field.name() == "tenant" && field.text() == tenant;
-  });
-}
-
-// The reason for which a request ended; of any other event: why a load failed.
-Reason reason_of(const v1::Event& event) {
-  if (!event.name().starts_with(kOfRequests)) return Reason::kLoadFailed;
-  for (const v1::EventField& field : event.fields()) {
-    if (field.name() == "reason") return reason_from_name(field.text()).value_or(Reason::kInternal);
-  }
-  return Reason::kInternal;
-}
-
-// A field that a client may see, as this one may.
-void cut_field(v1::EventField& field, Reason reason, bool of_request, const core::Caller& caller) {
-  const bool sentence = field.name() == (of_request ? "message" : "reason");
-  if (sentence) field.set_text(core::text_for(field.text(), reason, caller));
+// Which events are missing: those between these numbers.
+Event gap_between(std::uint64_t after, std::uint64_t next) {
+  return events::to_event(events::EventsGap{.after = static_cast<std::int64_t>(after),
+                                            .next = static_cast<std::int64_t>(next)});
 }
 
 }  // namespace
-
-std::optional<v1::Event> cut_event(v1::Event event, const core::Caller& caller) {
-  if (caller.admin()) return event;
-  const bool of_request = event.name().starts_with(kOfRequests);
-  if (of_request) {
-    if (!is_of_tenant(event, caller.tenant)) return std::nullopt;
-  } else if (!among(kOfModels, event.name())) {
-    return std::nullopt;
-  }
-  const Reason reason = reason_of(event);
-  google::protobuf::RepeatedPtrField<v1::EventField> fields;
-  fields.Swap(event.mutable_fields());
-  for (v1::EventField& field : fields) {
-    if (!among(kFields, field.name())) continue;
-    if (among(kOfEntitled, field.name()) && !core::may_know_failures(caller)) continue;
-    cut_field(field, reason, of_request, caller);
-    *event.add_fields() = std::move(field);
-  }
-  return event;
-}
 
 std::shared_ptr<EventFeed> EventFeed::start(ServerState& state, EventAsk ask,
                                             std::unique_ptr<EventHub::Place> place,
                                             std::weak_ptr<EventListener> listener) {
   const std::shared_ptr<EventFeed> made(
       new EventFeed(state, std::move(ask), std::move(place), std::move(listener)));
-  state.services.clock.post([made] { made->ask_store(); });
+  state.services.clock.post([made] { made->begin(); });
   return made;
 }
 
-void EventFeed::ask_store() {
+void EventFeed::begin() {
   watch_caller();
-  const bool last_only = ask_.since == WallTime{} && !ask_.after;
+  const std::uint64_t after = ask_.after.value_or(0);
+  // One that has not been given yet is of another numbering: that file of the store is gone.
+  const bool is_known = after <= state_.events.last_sequence();
+  {
+    const std::lock_guard lock(mutex_);
+    last_ = is_known ? after : 0;
+  }
+  ask_store();
+}
+
+void EventFeed::ask_store() {
   store::EventFilter filter{ask_.since, ask_.prefix, ask_.request};
-  filter.after = ask_.after.value_or(0);
-  // The bound is for what he may see: nobody else's events push his out.
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_ || failed_) return;
+    filter.after = last_;
+  }
+  filter.oldest_first = !last_only();
+  // Nobody else's events push his out.
   if (!ask_.caller.admin()) {
     filter.tenant = ask_.caller.tenant;
-    filter.names.assign(kOfModels.begin(), kOfModels.end());
+    filter.names = names_for_clients();
   }
-  state_.store.events(
-      std::move(filter), last_only ? kLastEvents : kMostEvents,
-      [self = shared_from_this()](Result<Kept> kept) {
-        // Thousands of events are looked through: not on the core strand.
-        auto events = std::make_shared<Result<Kept>>(std::move(kept));
-        self->state_.run_blocking([self, events] { self->from_store(std::move(*events)); });
-      });
+  state_.store.events(std::move(filter), last_only() ? kLastEvents : kPage,
+                      [self = shared_from_this()](Result<store::EventPage> page) {
+                        // Not on the core strand.
+                        auto read = std::make_shared<Result<store::EventPage>>(std::move(page));
+                        self->state_.run_blocking([self, read] { self->from_store(*read); });
+                      });
 }
 
 void EventFeed::watch_caller() {
@@ -121,11 +76,48 @@ void EventFeed::watch_caller() {
 }
 
 // On the pool.
-void EventFeed::from_store(Result<Kept> kept) {
-  std::uint64_t last = ask_.after.value_or(0);
-  // Without a store there are still the events of this run.
-  Kept events = kept ? *std::move(kept) : Kept();
-  if (!events.empty()) last = events.back().sequence;
+void EventFeed::from_store(Result<store::EventPage>& page) {
+  const EventHub::EventPtr of_hub = state_.events.oldest();
+  std::uint64_t last = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_ || failed_) return;
+    // Without a store there are still the events of this run.
+    const bool is_first = !std::exchange(begun_, true);
+    if (is_first || !page) look_for_gap(page.value_or(store::EventPage()), of_hub, is_first);
+    if (page && !page->events.empty()) {
+      last_ = page->events.back().sequence;
+      more_ = !last_only() && page->events.size() >= kPage;
+      kept_.assign(std::make_move_iterator(page->events.begin()),
+                   std::make_move_iterator(page->events.end()));
+    }
+    if (more_) return pump_soon();
+    last = last_;
+  }
+  follow_hub(last);
+}
+
+// Only where a number or a time was asked for, or a page has come before.
+void EventFeed::look_for_gap(const store::EventPage& page, const EventHub::EventPtr& of_hub,
+                             bool is_first) {
+  std::uint64_t oldest = page.oldest;
+  WallTime oldest_time = page.oldest_time;
+  if (oldest == 0 && of_hub) {
+    oldest = of_hub->sequence;
+    oldest_time = of_hub->time;
+  }
+  const std::uint64_t after = is_first ? ask_.after.value_or(0) : last_;
+  const bool of_another_numbering = after > last_;
+  const bool by_number = (ask_.after || !is_first) && oldest > after + 1;
+  const bool by_time =
+      !ask_.after && ask_.since != WallTime{} && oldest > 1 && oldest_time > ask_.since;
+  if (of_another_numbering || by_number || (is_first && by_time)) {
+    gap_ = gap_between(after, std::max<std::uint64_t>(oldest, 1));
+  }
+}
+
+// On the pool, when the store has given all.
+void EventFeed::follow_hub(std::uint64_t last) {
   EventHub::Watched watched;
   if (ask_.follow) {
     watched = state_.events.watch(last, [weak = weak_from_this()](const EventHub::EventPtr& event) {
@@ -144,7 +136,6 @@ void EventFeed::from_store(Result<Kept> kept) {
     return;
   }
   subscription_ = std::move(watched.subscription);
-  kept_.assign(std::make_move_iterator(events.begin()), std::make_move_iterator(events.end()));
   happened_.insert(happened_.begin(), watched.kept.begin(), watched.kept.end());
   replaying_ = false;
   pump_soon();
@@ -157,9 +148,11 @@ void EventFeed::from_hub(const EventHub::EventPtr& event) {
   if (stopped_ || failed_) return;
   happened_.push_back(event);
   if (happened_.size() > kMostBehind) {
-    return fail_with(
-        {Reason::kQueueFull,
-         "Events came faster than they were read; ask again with `since` or Last-Event-ID."});
+    const std::uint64_t given = given_;
+    fail_with({Reason::kQueueFull,
+               "Events came faster than they were read; ask again with `since` or Last-Event-ID."});
+    gap_ = gap_between(given, event->sequence + 1);
+    return;
   }
   if (!replaying_) pump_soon();
 }
@@ -178,16 +171,8 @@ void EventFeed::fail_with(Error error) {
 
 bool EventFeed::concerns(const Event& event) const {
   if (event.time < ask_.since || !event.name.starts_with(ask_.prefix)) return false;
-  const auto has = [&event](std::string_view name, const std::string& value) {
-    return std::ranges::any_of(event.fields, [&](const EventField& field) {
-      const auto* text = std::get_if<std::string>(&field.value);
-      return field.name == name && text != nullptr && *text == value;
-    });
-  };
-  if (!ask_.request.empty() && !has("request", ask_.request)) return false;
-  if (ask_.caller.admin()) return true;
-  if (event.name.starts_with(kOfRequests)) return has("tenant", ask_.caller.tenant);
-  return among(kOfModels, event.name);
+  if (!ask_.request.empty() && !has_text(event, "request", ask_.request)) return false;
+  return may_see(event, ask_.caller);
 }
 
 void EventFeed::pump_soon() {
@@ -197,6 +182,7 @@ void EventFeed::pump_soon() {
 }
 
 void EventFeed::drop() {
+  gap_.reset();
   kept_.clear();
   happened_.clear();
 }
@@ -226,13 +212,17 @@ std::optional<v1::Event> EventFeed::take() {
   EventHub::EventPtr happened;
   {
     const std::lock_guard lock(mutex_);
-    if (stopped_ || failed_ || replaying_) return std::nullopt;
+    if (stopped_) return std::nullopt;
+    if (gap_) return to_proto(*std::exchange(gap_, std::nullopt));
+    if (failed_) return std::nullopt;
     if (!kept_.empty()) {
       stored = std::move(kept_.front());
       kept_.pop_front();
-    } else if (!happened_.empty()) {
+      given_ = stored->sequence;
+    } else if (!replaying_ && !happened_.empty()) {
       happened = std::move(happened_.front());
       happened_.pop_front();
+      given_ = happened->sequence;
     } else {
       return std::nullopt;
     }
@@ -250,14 +240,24 @@ bool EventFeed::may_go_on(bool room) {
   return false;
 }
 
+bool EventFeed::is_something_to_give() const {
+  if (stopped_) return false;
+  if (gap_) return true;
+  return !failed_ && (!kept_.empty() || (!replaying_ && !happened_.empty()));
+}
+
 // There was no event to take: an end, or nothing for now. Whether to go on.
 bool EventFeed::give_end(EventListener& listener) {
   std::optional<Error> failed;
   {
     const std::lock_guard lock(mutex_);
-    if (!stopped_ && !failed_ && (!kept_.empty() || !happened_.empty())) return true;
+    if (is_something_to_give()) return true;
     pumping_ = false;
-    if (stopped_ || (!failed_ && ask_.follow)) return false;
+    if (stopped_) return false;
+    if (!failed_ && std::exchange(more_, false)) {
+      state_.services.clock.post([self = shared_from_this()] { self->ask_store(); });
+    }
+    if (!failed_ && (replaying_ || ask_.follow)) return false;
     stopped_ = true;
     failed = failed_;
   }

@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "berth/v1/admin.pb.h"
+#include "common/event.h"
 #include "common/result.h"
 #include "supervisor/admin/event_hub.h"
 #include "supervisor/admin/server_state.h"
@@ -19,14 +19,8 @@
 
 namespace berth::admin {
 
-// What of an event that caller may see; absent: nothing. Admins see everything. A client sees how
-// models come and go and the requests of his tenant, without paths, processes and what an operator
-// wrote into the configuration; and of what went wrong no more than the error told him (I12).
-std::optional<v1::Event> cut_event(v1::Event event, const core::Caller& caller);
-
 struct EventAsk {
-  // Only events from then on, of those that are kept at most the youngest 5,000. The epoch, and no
-  // `after`: the last 200.
+  // Only events from then on. The epoch, and no `after`: the last 200.
   WallTime since{};
   std::optional<std::uint64_t> after;  // only events with a higher sequence
   std::string prefix;                  // of the name
@@ -53,9 +47,10 @@ class EventListener {
   virtual void on_feed_failed(const Error& error) = 0;
 };
 
-// First what the store kept, then what the hub kept beyond that, then what happens. Converts on the
-// pool, a piece at a time, and only while the listener has room: who does not read holds no more
-// than the events that the store gave, and kMostBehind that all watchers share.
+// First what the store kept, a page at a time, then what the hub kept beyond that, then what
+// happens. Where some of what was asked for is not kept any more, or came too fast, an events.gap
+// stands in its place. Converts on the pool, and only while the listener has room: who does not
+// read holds no more than a page, or kMostBehind events that all watchers share.
 class EventFeed : public std::enable_shared_from_this<EventFeed> {
  public:
   static constexpr std::size_t kMostBehind = 2 * EventHub::kKept;
@@ -70,8 +65,6 @@ class EventFeed : public std::enable_shared_from_this<EventFeed> {
   void stop();
 
  private:
-  using Kept = std::vector<store::StoredEvent>;
-
   EventFeed(ServerState& state, EventAsk ask, std::unique_ptr<EventHub::Place> place,
             std::weak_ptr<EventListener> listener)
       : state_(state),
@@ -79,13 +72,20 @@ class EventFeed : public std::enable_shared_from_this<EventFeed> {
         listener_(std::move(listener)),
         place_(std::move(place)) {}
 
+  // Core strand.
+  void begin();
   void watch_caller();
   void ask_store();
-  void from_store(Result<Kept> kept);
+  // On the pool.
+  void from_store(Result<store::EventPage>& page);
+  void follow_hub(std::uint64_t last);
+  [[nodiscard]] bool last_only() const { return ask_.since == WallTime{} && !ask_.after; }
   void from_hub(const EventHub::EventPtr& event);
   [[nodiscard]] bool concerns(const Event& event) const;
   void refuse(const Error& error);
   // Under the lock.
+  void look_for_gap(const store::EventPage& page, const EventHub::EventPtr& of_hub, bool is_first);
+  [[nodiscard]] bool is_something_to_give() const;
   void fail_with(Error error);
   void pump_soon();
   void drop();
@@ -104,6 +104,11 @@ class EventFeed : public std::enable_shared_from_this<EventFeed> {
   std::mutex mutex_;
   std::unique_ptr<EventHub::Subscription> subscription_;
   std::unique_ptr<CallerWatch::Token> known_;
+  std::uint64_t last_ = 0;   // number of what the store gave
+  std::uint64_t given_ = 0;  // and the listener was given
+  bool begun_ = false;
+  bool more_ = false;                    // the store may have another page
+  std::optional<Event> gap_;             // given first
   std::deque<store::StoredEvent> kept_;  // of the store
   std::deque<EventHub::EventPtr> happened_;
   bool replaying_ = true;  // what happens waits for what was

@@ -27,6 +27,16 @@ std::vector<EventHub::EventPtr> EventHub::kept(std::uint64_t after_sequence) con
   return newer_than(after_sequence);
 }
 
+std::uint64_t EventHub::last_sequence() const {
+  const std::lock_guard lock(mutex_);
+  return sequence_;
+}
+
+EventHub::EventPtr EventHub::oldest() const {
+  const std::lock_guard lock(mutex_);
+  return kept_.empty() ? nullptr : kept_.front();
+}
+
 EventHub::Watched EventHub::watch(std::uint64_t after_sequence, Watcher watcher) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t id = next_subscriber_++;

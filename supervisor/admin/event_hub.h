@@ -59,6 +59,9 @@ class EventHub : public EventSink {
   // What is kept and newer than `after_sequence`; the watcher gets every event that comes later.
   Watched watch(std::uint64_t after_sequence, Watcher watcher);
   std::vector<EventPtr> kept(std::uint64_t after_sequence) const;
+  // The number of the last event, and the oldest that is kept; null: none is.
+  [[nodiscard]] std::uint64_t last_sequence() const;
+  [[nodiscard]] EventPtr oldest() const;
 
   // The place of one who watches events or the state; dropping it frees the place.
   class Place {

@@ -490,7 +490,7 @@ Status Database::put_event(const Event& event) {
   });
 }
 
-Result<std::vector<StoredEvent>> Database::events(const EventFilter& filter, std::size_t limit) {
+Result<EventPage> Database::events(const EventFilter& filter, std::size_t limit) {
   return impl_->guard([&](SQLite::Database& connection) {
     SQLite::Statement query(
         connection,
@@ -499,7 +499,8 @@ Result<std::vector<StoredEvent>> Database::events(const EventFilter& filter, std
         "AND (?3 = '' OR instr(fields, ?3) > 0) AND sequence > ?5 "
         "AND (?6 = '' OR CASE WHEN substr(name, 1, 8) = 'request.' "
         "THEN instr(fields, ?6) > 0 ELSE instr(?7, ',' || name || ',') > 0 END) "
-        "ORDER BY sequence DESC LIMIT ?4");
+        "ORDER BY sequence " +
+            std::string(filter.oldest_first ? "ASC" : "DESC") + " LIMIT ?4");
     query.bind(1, to_ms(filter.since));
     query.bind(2, filter.prefix);
     // An id has nothing that JSON writes otherwise.
@@ -510,7 +511,8 @@ Result<std::vector<StoredEvent>> Database::events(const EventFilter& filter, std
     std::string names = ",";
     for (const std::string& name : filter.names) names += name + ',';
     query.bind(7, names);
-    std::vector<StoredEvent> found;
+    EventPage page;
+    std::vector<StoredEvent>& found = page.events;
     while (query.executeStep()) {
       StoredEvent event;
       event.sequence = from_sqlite(query.getColumn(0).getInt64());
@@ -522,8 +524,14 @@ Result<std::vector<StoredEvent>> Database::events(const EventFilter& filter, std
       event.fields = decode_fields(query.getColumn(4).getString());
       found.push_back(std::move(event));
     }
-    std::ranges::reverse(found);
-    return found;
+    if (!filter.oldest_first) std::ranges::reverse(found);
+    SQLite::Statement oldest(connection,
+                             "SELECT sequence, time_ms FROM events ORDER BY sequence LIMIT 1");
+    if (oldest.executeStep()) {
+      page.oldest = from_sqlite(oldest.getColumn(0).getInt64());
+      page.oldest_time = from_ms(oldest.getColumn(1).getInt64());
+    }
+    return page;
   });
 }
 

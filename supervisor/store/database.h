@@ -64,7 +64,7 @@ class Database {
   Result<std::vector<ProcessRecord>> processes();
 
   Status put_event(const Event& event);
-  Result<std::vector<StoredEvent>> events(const EventFilter& filter, std::size_t limit);
+  Result<EventPage> events(const EventFilter& filter, std::size_t limit);
   // 0: none is kept.
   Result<std::uint64_t> last_sequence();
   // Deletes events beyond the `kept` youngest and those before `oldest`; the last one always

@@ -445,11 +445,11 @@ void RealStore::put_event(Event event) {
 }
 
 void RealStore::events(EventFilter filter, std::size_t limit,
-                       std::function<void(Result<std::vector<StoredEvent>>)> done) {
-  worker_->read(reader<std::vector<StoredEvent>>(
-      worker_->clock(), std::move(done), [filter = std::move(filter), limit](Database& database) {
-        return database.events(filter, limit);
-      }));
+                       std::function<void(Result<EventPage>)> done) {
+  worker_->read(reader<EventPage>(worker_->clock(), std::move(done),
+                                  [filter = std::move(filter), limit](Database& database) {
+                                    return database.events(filter, limit);
+                                  }));
 }
 
 }  // namespace berth::store

@@ -73,7 +73,7 @@ class RealStore : public Store {
   void processes(std::function<void(Result<std::vector<ProcessRecord>>)> done) override;
   void put_event(Event event) override;
   void events(EventFilter filter, std::size_t limit,
-              std::function<void(Result<std::vector<StoredEvent>>)> done) override;
+              std::function<void(Result<EventPage>)> done) override;
 
  private:
   class Worker;

@@ -68,6 +68,15 @@ struct EventFilter {
   // these names.
   std::string tenant{};
   std::vector<std::string> names{};
+  bool oldest_first = false;  // the oldest of these are given, else the youngest
+};
+
+// Some of the events that a filter takes, oldest first.
+struct EventPage {
+  std::vector<StoredEvent> events{};
+  // Of all that are kept, whatever the filter; 0: none.
+  std::uint64_t oldest = 0;
+  WallTime oldest_time{};
 };
 
 // The supervisor's durable state. All calls from the core strand and return at once; work is done
@@ -109,9 +118,9 @@ class Store {
   // Keeps an event whose sequence and time are set; one whose sequence is kept already changes
   // nothing. At most 50,000 are kept, the youngest.
   virtual void put_event(Event event) = 0;
-  // The youngest `limit` events that the filter takes, oldest first.
+  // At most `limit` events that the filter takes.
   virtual void events(EventFilter filter, std::size_t limit,
-                      std::function<void(Result<std::vector<StoredEvent>>)> done) = 0;
+                      std::function<void(Result<EventPage>)> done) = 0;
 };
 
 }  // namespace berth::store

@@ -150,7 +150,7 @@ void SimStore::put_event(Event event) {
 }
 
 void SimStore::events(store::EventFilter filter, std::size_t limit,
-                      std::function<void(Result<std::vector<store::StoredEvent>>)> done) {
+                      std::function<void(Result<store::EventPage>)> done) {
   const auto is_meant = [&filter](const store::StoredEvent& event) {
     if (event.time < filter.since || !event.name.starts_with(filter.prefix)) return false;
     if (event.sequence <= filter.after) return false;
@@ -163,12 +163,22 @@ void SimStore::events(store::EventFilter filter, std::size_t limit,
     if (event.name.starts_with("request.")) return has("tenant", filter.tenant);
     return std::ranges::find(filter.names, event.name) != filter.names.end();
   };
-  std::vector<store::StoredEvent> found;
-  for (auto at = events_.rbegin(); at != events_.rend() && found.size() < limit; ++at) {
-    if (is_meant(at->second)) found.push_back(at->second);
+  store::EventPage page;
+  const auto take = [&](const store::StoredEvent& event) {
+    if (page.events.size() < limit && is_meant(event)) page.events.push_back(event);
+  };
+  if (filter.oldest_first) {
+    for (const auto& [sequence, event] : events_) take(event);
+  } else {
+    for (auto at = events_.rbegin(); at != events_.rend(); ++at) take(at->second);
+    std::ranges::reverse(page.events);
   }
-  std::ranges::reverse(found);
-  clock_.post_from("store", [done = std::move(done), found = std::move(found)] { done(found); });
+  if (!events_.empty()) {
+    page.oldest = events_.begin()->first;
+    page.oldest_time = events_.begin()->second.time;
+  }
+  ++event_asks;
+  clock_.post_from("store", [done = std::move(done), page = std::move(page)] { done(page); });
 }
 
 }  // namespace berth::sim

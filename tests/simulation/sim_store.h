@@ -35,7 +35,7 @@ class SimStore : public store::Store {
   void processes(std::function<void(Result<std::vector<store::ProcessRecord>>)> done) override;
   void put_event(Event event) override;
   void events(store::EventFilter filter, std::size_t limit,
-              std::function<void(Result<std::vector<store::StoredEvent>>)> done) override;
+              std::function<void(Result<store::EventPage>)> done) override;
 
   // For tests.
   [[nodiscard]] const std::map<std::string, store::LoadRecord>& load_records() const {
@@ -50,6 +50,11 @@ class SimStore : public store::Store {
   bool fail_reads = false;  // of failures that stand: the file cannot be read
   // Of failures and loads that were: what it says; empty: they can be read.
   std::string fail_history;
+  int event_asks = 0;
+  // The oldest events go, but for so many.
+  void prune_events(std::size_t kept) {
+    while (events_.size() > kept) events_.erase(events_.begin());
+  }
   // How long what is written about failures waits for the disk; the order of the calls is kept.
   Duration slow_failures{};
   // Called with each record that is given, before it is kept.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "supervisor/admin/convert.h"
@@ -50,6 +51,14 @@ class EventFeedTest : public AdminTest {
     feeds_.push_back(EventFeed::start(state_, std::move(ask), *std::move(place), listener));
     world_.clock.settle();
     return listener;
+  }
+  // The numbers that an events.gap tells.
+  static std::pair<std::int64_t, std::int64_t> gap_of(const v1::Event& event) {
+    EXPECT_EQ(event.name(), "events.gap");
+    if (event.fields_size() != 2) return {-1, -1};
+    EXPECT_EQ(event.fields(0).name(), "after");
+    EXPECT_EQ(event.fields(1).name(), "next");
+    return {event.fields(0).integer(), event.fields(1).integer()};
   }
   void emit_stopping(int number) {
     world_.events.emit_typed(events::ServerStopping{.active_requests = number});
@@ -127,11 +136,70 @@ TEST_F(EventFeedTest, WhoFallsTooFarBehindIsToldSoAndDropped) {
   world_.clock.settle();
   ASSERT_TRUE(listener->failed);
   EXPECT_EQ(listener->failed->reason, Reason::kQueueFull);
-  EXPECT_EQ(listener->events.size(), 1U) << "what waited is given up";
+  ASSERT_THAT(listener->names(), ElementsAre("server.stopping", "events.gap"));
+  EXPECT_EQ(gap_of(listener->events[1]), std::pair(1L, 8195L)) << "what waited is given up";
   feeds_.back()->resume();
   emit_stopping(1);
   world_.clock.settle();
-  EXPECT_EQ(listener->events.size(), 1U);
+  EXPECT_EQ(listener->events.size(), 2U);
+}
+
+TEST_F(EventFeedTest, ALongHistoryIsReadInPagesWhileItIsTaken) {
+  for (int i = 0; i < 1'000; ++i) emit_stopping(i);
+  const auto listener = std::make_shared<Listener>();
+  listener->room = false;
+  EventAsk ask;
+  ask.since = WallTime{1ms};
+  ask.follow = true;
+  ask.caller = admin();
+  follow(ask, listener);
+  for (int i = 0; i < 100; ++i) {
+    feeds_.back()->resume();
+    world_.clock.settle();
+  }
+  EXPECT_EQ(listener->events.size(), 101U);
+  EXPECT_EQ(world_.store.event_asks, 1) << "the next page is read when this one is taken";
+  listener->room = true;
+  feeds_.back()->resume();
+  world_.clock.settle();
+  emit_stopping(1'000);
+  world_.clock.settle();
+  ASSERT_EQ(listener->events.size(), 1'001U);
+  for (std::size_t i = 0; i < listener->events.size(); ++i) {
+    ASSERT_EQ(listener->events[i].sequence(), i + 1);
+  }
+  EXPECT_EQ(world_.store.event_asks, 4);
+}
+
+TEST_F(EventFeedTest, WhatIsNotKeptAnyMoreIsToldWithItsNumbers) {
+  for (int i = 0; i < 100; ++i) emit_stopping(i);
+  world_.store.prune_events(10);  // 91 to 100
+  const auto first_of = [this](EventAsk ask) {
+    ask.caller = client("uid:1");
+    const auto listener = follow(ask);
+    return listener->events.empty() ? v1::Event() : listener->events.front();
+  };
+  EventAsk by_number;
+  by_number.after = 50;
+  EXPECT_EQ(gap_of(first_of(by_number)), std::pair(50L, 91L));
+  EXPECT_EQ(first_of(by_number).sequence(), 0U) << "it is none of the numbered ones";
+  EventAsk by_time;
+  by_time.since = WallTime{1ms};
+  EXPECT_EQ(gap_of(first_of(by_time)), std::pair(0L, 91L));
+  by_number.after = 90;
+  EXPECT_EQ(first_of(by_number).name(), "") << "all of it is there";
+  EXPECT_EQ(first_of({}).name(), "") << "nothing in particular was asked for";
+}
+
+TEST_F(EventFeedTest, ANumberThatWasNeverGivenIsOfAnotherFile) {
+  for (int i = 0; i < 3; ++i) emit_stopping(i);
+  EventAsk ask;
+  ask.after = 5'000;
+  ask.caller = admin();
+  const auto listener = follow(ask);
+  ASSERT_EQ(listener->events.size(), 4U);
+  EXPECT_EQ(gap_of(listener->events[0]), std::pair(5'000L, 1L));
+  EXPECT_EQ(listener->events[1].sequence(), 1U);
 }
 
 TEST_F(EventFeedTest, EndsWithTheKeyThatItWasAskedWith) {

@@ -196,6 +196,7 @@ TEST_F(ApiRoutesTest, ASlowReaderIsDroppedWithALastWord) {
   EXPECT_FALSE(exchange.reply->ended);
   world_.clock.settle();
   EXPECT_TRUE(exchange.reply->ended);
+  EXPECT_THAT(exchange.reply->text, HasSubstr("\n\nevent: events.gap\n")) << "without a number";
   EXPECT_THAT(exchange.reply->text, HasSubstr("event: overflow\n"));
   EXPECT_THAT(exchange.reply->text, EndsWith("\n\n"));
   EXPECT_LT(exchange.reply->text.size(), 3'000U) << "what waits is dropped";

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "supervisor/store/migrations.h"
 #include "tests/unit/process/temp_dir.h"
@@ -160,18 +162,18 @@ TEST_F(DatabaseTest, EventsSinceGivesTheYoungestOldestFirst) {
   ASSERT_TRUE(database->put_event(numbered_event(10, 9999, "other")));  // kept already
 
   const auto all = database->events({at_ms(0), ""}, 100);
-  ASSERT_EQ(all->size(), 10U);
-  EXPECT_EQ(all->front().sequence, 1U);
-  EXPECT_EQ(all->back().name, "load.ready");
-  EXPECT_EQ(all->back().fields.size(), 2U);
-  EXPECT_EQ(all->back().level, Level::kInfo);
+  ASSERT_EQ(all->events.size(), 10U);
+  EXPECT_EQ(all->events.front().sequence, 1U);
+  EXPECT_EQ(all->events.back().name, "load.ready");
+  EXPECT_EQ(all->events.back().fields.size(), 2U);
+  EXPECT_EQ(all->events.back().level, Level::kInfo);
 
   const auto loads = database->events({at_ms(300), "load."}, 2);
-  ASSERT_EQ(loads->size(), 2U);
-  EXPECT_EQ(loads->front().sequence, 8U);
-  EXPECT_EQ(loads->back().sequence, 10U);
-  EXPECT_TRUE(database->events({at_ms(0), "load%"}, 100)->empty());
-  EXPECT_TRUE(database->events({at_ms(1001), ""}, 100)->empty());
+  ASSERT_EQ(loads->events.size(), 2U);
+  EXPECT_EQ(loads->events.front().sequence, 8U);
+  EXPECT_EQ(loads->events.back().sequence, 10U);
+  EXPECT_TRUE(database->events({at_ms(0), "load%"}, 100)->events.empty());
+  EXPECT_TRUE(database->events({at_ms(1001), ""}, 100)->events.empty());
 }
 
 TEST_F(DatabaseTest, EventsOfARequestAreFoundBehindAnyNumberOfOthers) {
@@ -184,9 +186,9 @@ TEST_F(DatabaseTest, EventsOfARequestAreFoundBehindAnyNumberOfOthers) {
     ASSERT_TRUE(database->put_event(event));
   }
   const auto found = database->events({at_ms(0), "request.", "r-1"}, 10);
-  ASSERT_EQ(found->size(), 1U);
-  EXPECT_EQ(found->front().sequence, 1U);
-  EXPECT_TRUE(database->events({at_ms(0), "load.", "r-1"}, 10)->empty());
+  ASSERT_EQ(found->events.size(), 1U);
+  EXPECT_EQ(found->events.front().sequence, 1U);
+  EXPECT_TRUE(database->events({at_ms(0), "load.", "r-1"}, 10)->events.empty());
 }
 
 TEST_F(DatabaseTest, WhatATenantSeesIsNotCutByWhatOthersDid) {
@@ -202,11 +204,31 @@ TEST_F(DatabaseTest, WhatATenantSeesIsNotCutByWhatOthersDid) {
   filter.tenant = "key:a\"b";
   filter.names = {"load.started", "load.ready"};
   const auto found = database->events(filter, 10);
-  ASSERT_EQ(found->size(), 3U);
-  EXPECT_EQ(found->at(0).sequence, 1U);
-  EXPECT_EQ(found->at(2).name, "load.ready");
+  ASSERT_EQ(found->events.size(), 3U);
+  EXPECT_EQ(found->events.at(0).sequence, 1U);
+  EXPECT_EQ(found->events.at(2).name, "load.ready");
   filter.after = 1;
-  EXPECT_EQ(database->events(filter, 10)->size(), 2U);
+  EXPECT_EQ(database->events(filter, 10)->events.size(), 2U);
+}
+
+TEST_F(DatabaseTest, EventsCanBeReadFromTheOldestOnInPages) {
+  const auto database = open();
+  for (std::uint64_t i = 5; i <= 30; ++i) {
+    ASSERT_TRUE(database->put_event(numbered_event(i, static_cast<std::int64_t>(i))));
+  }
+  store::EventFilter filter;
+  filter.oldest_first = true;
+  std::vector<std::uint64_t> numbers;
+  for (auto page = database->events(filter, 10); !page->events.empty();
+       page = database->events(filter, 10)) {
+    EXPECT_EQ(page->oldest, 5U);
+    EXPECT_EQ(page->oldest_time, at_ms(5));
+    for (const auto& event : page->events) numbers.push_back(event.sequence);
+    filter.after = numbers.back();
+  }
+  ASSERT_EQ(numbers.size(), 26U);
+  EXPECT_TRUE(std::ranges::is_sorted(numbers));
+  EXPECT_EQ(numbers.front(), 5U);
 }
 
 TEST_F(DatabaseTest, PruneKeepsTheYoungestByNumberAndAge) {
@@ -216,12 +238,12 @@ TEST_F(DatabaseTest, PruneKeepsTheYoungestByNumberAndAge) {
     ASSERT_TRUE(database->put_event(numbered_event(i * 3, static_cast<std::int64_t>(i))));
   }
   ASSERT_TRUE(database->prune(10, at_ms(0)));
-  EXPECT_EQ(database->events({at_ms(0), ""}, 1000)->size(), 10U);
+  EXPECT_EQ(database->events({at_ms(0), ""}, 1000)->events.size(), 10U);
   ASSERT_TRUE(database->prune(10, at_ms(95)));
-  EXPECT_EQ(database->events({at_ms(0), ""}, 1000)->front().time, at_ms(95));
+  EXPECT_EQ(database->events({at_ms(0), ""}, 1000)->events.front().time, at_ms(95));
   // The last one stays, as the numbering goes on from it.
   ASSERT_TRUE(database->prune(10, at_ms(1'000'000)));
-  EXPECT_EQ(database->events({at_ms(0), ""}, 1000)->size(), 1U);
+  EXPECT_EQ(database->events({at_ms(0), ""}, 1000)->events.size(), 1U);
   EXPECT_EQ(*database->last_sequence(), 300U);
 }
 

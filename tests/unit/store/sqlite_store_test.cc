@@ -133,8 +133,8 @@ TEST_F(StoreTest, ProcessesAndEventsComeBack) {
   });
   store_->events({at_ms(0), "job."}, 10, [&](const auto& result) {
     ++answers;
-    ASSERT_EQ(result->size(), 1U);
-    EXPECT_EQ(result->front().name, "job.started");
+    ASSERT_EQ(result->events.size(), 1U);
+    EXPECT_EQ(result->events.front().name, "job.started");
   });
   ASSERT_TRUE(run_until(io_, [&] { return answers == 2; }));
   EXPECT_TRUE(problems_.empty());
@@ -159,7 +159,7 @@ TEST_F(StoreTest, EventsAreBounded) {
   bool answered = false;
   store_->events({at_ms(0), ""}, 10'000, [&](const auto& result) {
     answered = true;
-    count = result->size();
+    count = result->events.size();
   });
   ASSERT_TRUE(run_until(io_, [&] { return answered; }));
   EXPECT_LT(count, 100U + 1024U);
