@@ -210,7 +210,8 @@ WorkerReady from_proto(const v1::Ready& ready) {
   to.longest_token_bytes = ready.longest_token_bytes();
   to.can_chat = ready.can_chat();
   for (const v1::MemoryUse& use : ready.memory()) {
-    to.memory.push_back({use.domain(), use.weights_bytes(), use.kv_bytes(), use.working_bytes()});
+    to.memory.push_back({use.domain(), use.weights_bytes(), use.kv_bytes(), use.working_bytes(),
+                         use.mapped_bytes()});
   }
   to.load_us = ready.load_us();
   to.warmup_us = ready.warmup_us();

@@ -26,6 +26,7 @@ struct MemoryUse {
   std::uint64_t weights_bytes = 0;
   std::uint64_t kv_bytes = 0;
   std::uint64_t working_bytes = 0;  // compute and output buffers
+  std::uint64_t mapped_bytes = 0;   // of the weights, those that are in the mapped file
 };
 
 // What a model is served for.

@@ -177,6 +177,8 @@ std::vector<MemoryUse> LoadLog::memory() const {
     switch (kind_of(buffer.what)) {
       case Kind::kWeights:
         use->weights_bytes += buffer.bytes;
+        // ggml's name for memory that is a part of a file: "CPU_Mapped".
+        if (buffer.name.ends_with("_Mapped")) use->mapped_bytes += buffer.bytes;
         break;
       case Kind::kKv:
         use->kv_bytes += buffer.bytes;
@@ -203,6 +205,7 @@ void add_memory(std::vector<MemoryUse>& sum, const std::vector<MemoryUse>& more)
     same->weights_bytes += use.weights_bytes;
     same->kv_bytes += use.kv_bytes;
     same->working_bytes += use.working_bytes;
+    same->mapped_bytes += use.mapped_bytes;
   }
 }
 

@@ -248,6 +248,7 @@ void Host::announce_ready(std::uint64_t load_us, std::uint64_t warmup_us) {
     auto& memory = *ready.add_memory();
     memory.set_domain(use.domain);
     memory.set_weights_bytes(use.weights_bytes);
+    memory.set_mapped_bytes(use.mapped_bytes);
     memory.set_kv_bytes(use.kv_bytes);
     memory.set_working_bytes(use.working_bytes);
   }

@@ -19,6 +19,7 @@
 #include "common/gguf/gguf.h"
 #include "supervisor/core/memory/cost_model.h"
 #include "supervisor/core/memory/model_shape.h"
+#include "tests/integration/worker/cost_cases.h"
 #include "tests/integration/worker/worker_process.h"
 #include "tests/models/adapter.h"
 #include "tests/models/draft_pair.h"
@@ -30,103 +31,9 @@ namespace {
 using core::Charge;
 using core::ModelShape;
 using core::ServeShape;
-using test_models::ModelOptions;
-using test_models::Pooling;
-using test_models::TensorType;
 
 constexpr double kMiB = 1024.0 * 1024.0;
 constexpr std::uint64_t kTolerated = 64ULL << 20;
-
-struct Case {
-  std::string_view name;
-  ModelOptions model;
-  ServeShape serve = {};
-  std::string_view kv_type = "f16";
-  bool draft = false;
-  bool adapter = false;
-};
-
-void PrintTo(const Case& one, std::ostream* out) {
-  *out << one.name;
-}
-
-// As small as it can be and still say something: some layers, a real vocabulary.
-ModelOptions sized(std::string_view architecture, TensorType type = TensorType::kF16) {
-  ModelOptions options;
-  options.architecture = architecture;
-  options.layers = 8;
-  options.heads = 8;
-  options.kv_heads = 2;
-  options.embedding = 512;
-  options.feed_forward = 1536;
-  options.vocabulary = 32'000;
-  options.context = 32'768;
-  options.sliding_window = 512;
-  options.weights = type;
-  return options;
-}
-
-ModelOptions changed(ModelOptions options, void (*change)(ModelOptions&)) {
-  change(options);
-  return options;
-}
-
-std::vector<Case> cases() {
-  const auto tied = [](ModelOptions& o) { o.tied_output = true; };
-  return {
-      {"llama", sized("llama")},
-      {"llama_no_grouping", changed(sized("llama"), [](ModelOptions& o) { o.kv_heads = 8; })},
-      {"llama_q8_0", sized("llama", TensorType::kQ8_0), {.window = 16'384}},
-      {"llama_q4_K", sized("llama", TensorType::kQ4_K)},
-      {"llama_q4_K_tied", changed(sized("llama", TensorType::kQ4_K), tied)},
-      {"llama_q4_0_shards",
-       changed(sized("llama", TensorType::kQ4_0), [](ModelOptions& o) { o.shards = 3; })},
-      {"llama_long_window", sized("llama"), {.window = 32'768, .sequences = 4}},
-      {"llama_kv_q8_0", sized("llama"), {.window = 16'384, .sequences = 2}, "q8_0"},
-      {"llama_no_flash",
-       sized("llama"),
-       {.window = 2048, .flash_attention = core::FlashAttention::kOff}},
-      {"llama_small_batch", sized("llama"), {.window = 5000, .batch = 128}},
-      {"llama_wide",
-       changed(sized("llama", TensorType::kQ8_0),
-               [](ModelOptions& o) {
-                 o.embedding = 2048;
-                 o.feed_forward = 5632;
-                 o.heads = 32;
-                 o.kv_heads = 4;
-                 o.layers = 4;
-               }),
-       {.window = 8192}},
-      {"llama_with_draft", sized("llama"), {.window = 4096, .sequences = 2}, "f16", true},
-      {"llama_with_adapter", sized("llama"), {}, "f16", false, true},
-      {"mistral", sized("mistral")},
-      {"mixtral", sized("mixtral")},
-      {"qwen2_large_vocabulary", changed(sized("qwen2", TensorType::kQ8_0),
-                                         [](ModelOptions& o) {
-                                           o.vocabulary = 151'936;
-                                           o.tied_output = true;
-                                         })},
-      {"qwen2moe", sized("qwen2moe", TensorType::kQ8_0)},
-      {"qwen3", sized("qwen3", TensorType::kQ6_K)},
-      {"qwen3moe", sized("qwen3moe", TensorType::kQ8_0)},
-      {"qwen3_embeds",
-       changed(sized("qwen3"), [](ModelOptions& o) { o.pooling = Pooling::kLast; }),
-       {.window = 2048, .embeds = true}},
-      {"gemma2", sized("gemma2"), {.window = 16'384}},
-      {"gemma3", sized("gemma3"), {.window = 32'768, .sequences = 3}},
-      {"cohere2", sized("cohere2"), {.window = 16'384}},
-      {"falcon", sized("falcon")},
-      {"deepseek2", sized("deepseek2"), {.window = 8192}},
-      {"mamba", sized("mamba"), {.window = 8192, .sequences = 4}},
-      {"rwkv7", sized("rwkv7"), {.window = 4096, .sequences = 4}},
-      {"jamba", sized("jamba"), {.window = 8192, .sequences = 2}},
-      {"lfm2", sized("lfm2"), {.window = 8192, .sequences = 2}},
-      {"bert", changed(sized("bert"), [](ModelOptions& o) { o.context = 512; })},
-      {"nomic_bert",
-       changed(sized("nomic-bert"), [](ModelOptions& o) { o.context = 2048; }),
-       {.window = 2048, .sequences = 2}},
-  };
-}
 
 // One line of the table; bytes.
 struct Row {
@@ -171,18 +78,7 @@ std::uint64_t resident_of_models(pid_t pid) {
   return bytes;
 }
 
-// What libllama says that it uses of the mapped files.
-std::uint64_t mapped_bytes(const std::string& log) {
-  std::istringstream lines(log);
-  double mebibytes = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const auto at = line.find("CPU_Mapped model buffer size =");
-    if (at != std::string::npos) mebibytes += std::stod(line.substr(line.find('=', at) + 1));
-  }
-  return static_cast<std::uint64_t>(mebibytes * kMiB);
-}
-
-class Cost : public testing::TestWithParam<Case> {
+class Cost : public testing::TestWithParam<CostCase> {
  protected:
   Cost() {
     std::string pattern = "/tmp/berth-XXXXXX";
@@ -203,7 +99,7 @@ class Cost : public testing::TestWithParam<Case> {
   }
 
   // Writes the files of the case, and reads their shapes.
-  void write(const Case& one) {
+  void write(const CostCase& one) {
     const std::string path = directory_ + "/model.gguf";
     if (one.draft) {
       draft_path_ = directory_ + "/draft.gguf";
@@ -237,7 +133,7 @@ class Cost : public testing::TestWithParam<Case> {
     return shape.value_or(ModelShape{});
   }
 
-  [[nodiscard]] std::vector<std::string> arguments(const Case& one) const {
+  [[nodiscard]] std::vector<std::string> arguments(const CostCase& one) const {
     std::vector<std::string> all = {"--prove-micro-batch",
                                     "--context",
                                     std::to_string(one.serve.window),
@@ -265,7 +161,7 @@ class Cost : public testing::TestWithParam<Case> {
 };
 
 TEST_P(Cost, M4_M5_PredictionIsWhatLibllamaReportsAndTheProcessHas) {
-  const Case& one = GetParam();
+  const CostCase& one = GetParam();
   ASSERT_NO_FATAL_FAILURE(write(one));
   EXPECT_FALSE(shape_.guessed);
   ServeShape serve = one.serve;
@@ -284,20 +180,20 @@ TEST_P(Cost, M4_M5_PredictionIsWhatLibllamaReportsAndTheProcessHas) {
   row.working = charge.working.bytes[0];
   row.overhead = charge.overhead.bytes[0];
   row.total = charge.total()[0];
+  std::uint64_t mapped = 0;
   for (const auto& use : event->ready().memory()) {
     EXPECT_EQ(use.domain(), "host");
     row.weights_said += use.weights_bytes();
     row.kv_said += use.kv_bytes();
     row.working_said += use.working_bytes();
+    mapped += use.mapped_bytes();
   }
   // Matrices that the processor backend copied for itself stay mapped; the kernel may drop those
   // pages at any time, so they are not counted.
   const auto status = read_file("/proc/" + std::to_string(worker.pid()) + "/status");
-  const std::uint64_t unused =
-      resident_of_models(worker.pid()) -
-      std::min(resident_of_models(worker.pid()), mapped_bytes(worker.log()));
+  const std::uint64_t of_files = resident_of_models(worker.pid());
   row.measured = status_bytes(status, "RssAnon:") + status_bytes(status, "RssFile:") +
-                 status_bytes(status, "RssShmem:") - unused;
+                 status_bytes(status, "RssShmem:") - (of_files - std::min(of_files, mapped));
   rows().push_back(row);
 
   const auto number = [](std::uint64_t bytes) { return static_cast<double>(bytes); };
@@ -309,11 +205,11 @@ TEST_P(Cost, M4_M5_PredictionIsWhatLibllamaReportsAndTheProcessHas) {
               std::max(number(kTolerated), 0.1 * number(row.measured)));
 }
 
-std::string case_name(const testing::TestParamInfo<Case>& info) {
+std::string case_name(const testing::TestParamInfo<CostCase>& info) {
   return std::string(info.param.name);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Cost, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Kinds, Cost, testing::ValuesIn(cost_cases()), case_name);
 
 }  // namespace
 }  // namespace berth::worker

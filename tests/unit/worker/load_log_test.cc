@@ -150,6 +150,7 @@ TEST(LoadLog, SumsMemoryPerDomain) {
   constexpr std::uint64_t kMiB = 1048576;
   EXPECT_EQ(memory[0].domain, "host");
   EXPECT_EQ(memory[0].weights_bytes, 6 * kMiB);
+  EXPECT_EQ(memory[0].mapped_bytes, 2 * kMiB);
   EXPECT_EQ(memory[0].kv_bytes, 6 * kMiB);
   EXPECT_EQ(memory[0].working_bytes, 4 * kMiB);  // the later reservation holds
   EXPECT_EQ(memory[1].domain, "CUDA0");
