@@ -38,6 +38,8 @@ struct HolderInfo {
 struct WouldFit {
   std::uint32_t context = 0;  // tokens
   std::uint32_t sequences = 0;
+
+  bool operator==(const WouldFit&) const = default;
 };
 
 // Memory that there is not enough of, bytes.
