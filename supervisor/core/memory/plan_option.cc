@@ -55,9 +55,9 @@ std::vector<Uuid> that_have(const PlanBook& book, Standing standing, const Domai
   return ids;
 }
 
-// There is room as soon as what goes already is gone.
-Decision wait_for_room(const PlanBook& book, const PlacementOption& option,
-                       const Missing& missing) {
+// There is room as soon as what goes already is gone, and then `chosen`.
+Decision wait_for_room(const PlanBook& book, const PlacementOption& option, const Missing& missing,
+                       const std::vector<Candidate>& chosen) {
   const bool leaving = missing.leaving.fits(book.reclaimable);
   const DomainBytes lacking = missing_for(book, option.bytes, {}, {});
   Park waits = park(book, option, leaving ? ParkFor::kLeaving : ParkFor::kClosing, lacking);
@@ -68,6 +68,10 @@ Decision wait_for_room(const PlanBook& book, const PlacementOption& option,
     std::ranges::sort(waits.blockers);
   }
   waits.takes = waits.blockers;
+  for (const Candidate& candidate : chosen) {
+    if (candidate.entry != nullptr) waits.takes.push_back(candidate.entry->id);
+  }
+  std::ranges::sort(waits.takes);
   return waits;
 }
 
@@ -179,11 +183,17 @@ Decision plan_option(const PlanBook& book, const PlacementOption& option) {
   if (!missing.leaving.empty() && missing.now.fits(book.reclaimable)) {
     return ShrinkBank{.at = option, .bank = missing.now};
   }
-  if (missing.closing.fits(book.reclaimable)) return wait_for_room(book, option, missing);
+  if (missing.closing.fits(book.reclaimable)) return wait_for_room(book, option, missing, {});
 
   auto victims = book.candidates(Standing::kVictim, true);
   if (auto chosen = cover(victims, missing.closing - book.reclaimable)) {
-    return make_room(book, option, *chosen, missing.closing);
+    DomainBytes given;
+    for (const Candidate& candidate : *chosen) given += candidate.bytes();
+    // Nobody goes for a need that has to wait for another model's clients all the same.
+    if (!missing.leaving.fits(given + book.reclaimable)) {
+      return wait_for_room(book, option, missing, *chosen);
+    }
+    return make_room(book, option, *chosen, missing.leaving);
   }
   const bool idle = book.need->caller == CallerClass::kIdle;
   auto waits = idle ? wait_idly(book, option, missing.now) : wait_for_others(book, option, missing);

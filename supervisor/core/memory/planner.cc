@@ -96,9 +96,7 @@ double cost_of(const std::vector<Victim>& victims) {
 }
 
 struct Scorer {
-  Score operator()(const Fits& it) const {
-    return {Rank::kFits, it.at.split(), 0, left_over(it)};
-  }
+  Score operator()(const Fits& it) const { return {Rank::kFits, it.at.split(), 0, left_over(it)}; }
   Score operator()(const ShrinkBank& it) const {
     return {Rank::kShrinkBank, it.at.split(), 0, sum(it.bank)};
   }
@@ -131,6 +129,19 @@ Decision plan(const Snapshot& snapshot, const Need& need) {
     best_score = score;
   }
   return *std::move(best);
+}
+
+std::optional<Refuse> pin_refusal(const Snapshot& snapshot, const Need& need) {
+  Snapshot pinned;
+  pinned.now = snapshot.now;
+  pinned.domains = snapshot.domains;
+  for (Domain& domain : pinned.domains) domain.foreign = 0;
+  for (const Entry& entry : snapshot.entries) {
+    if (entry.pinned && entry.model != need.model) pinned.entries.push_back(entry);
+  }
+  const Decision decision = plan(pinned, need);
+  const auto* refuse = std::get_if<Refuse>(&decision);
+  return refuse ? std::optional(*refuse) : std::nullopt;
 }
 
 std::optional<Hold> hold_of(const Need& need, const Decision& decision) {

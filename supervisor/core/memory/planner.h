@@ -18,4 +18,8 @@ Decision plan(const Snapshot& snapshot, const Need& need);
 // admitted or refused, waits for an older one or for other people's programs, or is idle work's.
 std::optional<Hold> hold_of(const Need& need, const Decision& decision);
 
+// Why a model must not be pinned (M16): it never fits, or not beside what is pinned already, with
+// nobody else's programs there. Absent: it may be. `need` is that of a load of it.
+std::optional<Refuse> pin_refusal(const Snapshot& snapshot, const Need& need);
+
 }  // namespace berth::core

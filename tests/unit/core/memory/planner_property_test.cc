@@ -44,6 +44,14 @@ bool older(const Hold& hold, const Need& need) {
   return hold.since == need.since && hold.model < need.model;
 }
 
+// What of the entries is taken to be gone.
+enum class Gone { kNothing, kLeaving, kClosing };
+
+bool is_gone(const Entry& entry, Gone gone) {
+  return (entry.state == EntryState::kLeaving && gone != Gone::kNothing) ||
+         (entry.state == EntryState::kClosing && gone == Gone::kClosing);
+}
+
 bool comes_back(const Entry& entry) {
   return entry.state == EntryState::kLeaving || entry.state == EntryState::kClosing;
 }
@@ -55,8 +63,7 @@ struct After {
   std::set<Uuid> taken{};
   DomainBytes bank{};
 
-  [[nodiscard]] std::uint64_t used(DomainIndex domain, bool without_coming,
-                                   bool beside_holds) const {
+  [[nodiscard]] std::uint64_t used(DomainIndex domain, Gone gone, bool beside_holds) const {
     std::set<Uuid> frees;
     std::uint64_t sum = snapshot.bank[domain] - bank[domain];
     for (const Hold& hold : snapshot.holds) {
@@ -66,7 +73,7 @@ struct After {
     }
     for (const Entry& entry : snapshot.entries) {
       const bool stays = entry.state == EntryState::kStuck || (entry.pinned && !comes_back(entry));
-      if (taken.contains(entry.id) || (without_coming && comes_back(entry))) continue;
+      if (taken.contains(entry.id) || is_gone(entry, gone)) continue;
       if (!stays && frees.contains(entry.id)) continue;
       sum += entry.charge[domain];
     }
@@ -76,12 +83,12 @@ struct After {
     return sum;
   }
   // Within every limit that `bytes` touches, with the older waiters' room and without.
-  [[nodiscard]] bool holds(const DomainBytes& bytes, bool without_coming) const {
+  [[nodiscard]] bool holds(const DomainBytes& bytes, Gone gone) const {
     for (DomainIndex d = 0; d < kMaxDomains; ++d) {
       if (bytes[d] == 0) continue;
       const std::uint64_t limit = d < kDomains ? snapshot.domains[d].limit() : 0;
-      if (used(d, without_coming, false) + bytes[d] > limit) return false;
-      if (used(d, true, true) + bytes[d] > limit) return false;
+      if (used(d, gone, false) + bytes[d] > limit) return false;
+      if (used(d, Gone::kClosing, true) + bytes[d] > limit) return false;
     }
     return true;
   }
@@ -105,7 +112,7 @@ void check_room(const Seen& seen, const PlacementOption& at, const std::vector<V
     }
   }
   after.taken.insert(jobs.begin(), jobs.end());
-  RC_ASSERT(after.holds(at.bytes, true));
+  RC_ASSERT(after.holds(at.bytes, Gone::kLeaving));
   // None of them is superfluous, whatever the bank gives.
   After fewer{
       .snapshot = seen.snapshot, .need = seen.need, .bank = reclaimable(seen.snapshot, seen.need)};
@@ -116,7 +123,7 @@ void check_room(const Seen& seen, const PlacementOption& at, const std::vector<V
       // What a job has beside its instance counts with the instance that it holds.
       if (job.instance == victim.id) return;
     }
-    RC_ASSERT(!fewer.holds(at.bytes, true));
+    RC_ASSERT(!fewer.holds(at.bytes, Gone::kLeaving));
   }
 }
 
@@ -124,12 +131,13 @@ RC_GTEST_PROP(PlannerProperty, M7_NeverOverALimitAndNeverAVictimThatMayNotGo, ()
   const Seen seen;
   RC_TAG(std::string(decision_name(seen.decision)));
   if (const auto* fits = std::get_if<Fits>(&seen.decision)) {
-    RC_ASSERT((After{.snapshot = seen.snapshot, .need = seen.need}.holds(fits->at.bytes, false)));
+    RC_ASSERT((
+        After{.snapshot = seen.snapshot, .need = seen.need}.holds(fits->at.bytes, Gone::kNothing)));
   }
   if (const auto* shrink = std::get_if<ShrinkBank>(&seen.decision)) {
     RC_ASSERT(shrink->bank.fits(reclaimable(seen.snapshot, seen.need)));
     RC_ASSERT((After{.snapshot = seen.snapshot, .need = seen.need, .bank = shrink->bank}.holds(
-        shrink->at.bytes, false)));
+        shrink->at.bytes, Gone::kNothing)));
   }
   if (const auto* evict = std::get_if<Evict>(&seen.decision)) {
     RC_ASSERT(!evict->victims.empty());
@@ -219,7 +227,7 @@ bool some_set_does(const Seen& seen, std::size_t most) {
     }
     if (after.taken.size() > most) continue;
     for (const PlacementOption& option : seen.need.options) {
-      if (after.holds(option.bytes, true)) return true;
+      if (after.holds(option.bytes, Gone::kClosing)) return true;
     }
   }
   return false;

@@ -58,6 +58,21 @@ TEST(Planner, M16_PinnedModelsInTheWayAreNamed) {
   EXPECT_EQ(refuse.deficit, in_host(1));
 }
 
+TEST(Planner, M16_WhatDoesNotFitBesideOtherPinsIsNotPinned) {
+  Snapshot snapshot = machine(10);
+  snapshot.domains[0].total = 20;
+  snapshot.domains[0].foreign = 15;  // passes
+  snapshot.entries = {ready(1, "a", in_host(6)), busy(2, "c", in_host(4))};
+  snapshot.entries[0].pinned = true;
+  EXPECT_EQ(pin_refusal(snapshot, need_in_host("b", 4)), std::nullopt);
+  const auto refuse = pin_refusal(snapshot, need_in_host("b", 5));
+  ASSERT_TRUE(refuse);
+  EXPECT_EQ(refuse->why, RefuseWhy::kPinned);
+  EXPECT_THAT(refuse->models, ElementsAre("a"));
+  EXPECT_EQ(pin_refusal(snapshot, need_in_host("a", 6)), std::nullopt) << "it is pinned itself";
+  EXPECT_EQ(pin_refusal(snapshot, need_in_host("b", 11))->why, RefuseWhy::kNeverFits);
+}
+
 TEST(Planner, M3_ForeignUseIsAwaitedForAMomentThenRefused) {
   Snapshot snapshot = machine(10);
   snapshot.domains[0].total = 20;  // 1 is kept

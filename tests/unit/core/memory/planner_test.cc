@@ -175,6 +175,20 @@ TEST(Planner, M12_AfterMaxWaitTheModelsInTheWayTakeNothingNew) {
   EXPECT_THAT(park.close, IsEmpty());
 }
 
+TEST(Planner, M12_NobodyGoesWhileAModelThatClosesIsInTheWayAllTheSame) {
+  Snapshot snapshot = machine(10);
+  snapshot.entries = {in_state(1, "a", in_host(6), EntryState::kClosing),
+                      ready(2, "c", in_host(4))};
+  snapshot.entries[0].clients = 1;
+  const auto park = as<Park>(plan(snapshot, need_in_host("b", 8)));
+  EXPECT_EQ(park.what, ParkFor::kClosing);
+  EXPECT_THAT(park.blockers, ElementsAre(numbered(1)));
+  EXPECT_THAT(park.takes, ElementsAre(numbered(1), numbered(2)));
+  // Once it is being stopped, the other one goes at the same time.
+  snapshot.entries[0].state = EntryState::kLeaving;
+  EXPECT_THAT(victims_of(plan(snapshot, need_in_host("b", 8))), ElementsAre("c"));
+}
+
 TEST(Planner, T17_ALoadInProgressMakesNoEvictionWait) {
   Snapshot snapshot = machine(10);
   Entry loading = in_state(1, "a", in_host(4), EntryState::kLoading);
