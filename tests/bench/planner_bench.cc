@@ -82,10 +82,11 @@ World make_world(int fullness) {
 }
 
 Need need_for(const World& world, const Snapshot& snapshot, std::size_t model) {
-  return {.model = "a-model-of-the-catalogue-" + std::to_string(model),
-          .since = kNow - seconds(1),
-          .until = kNow + seconds(600),
-          .options = placement_options(world.catalogue[model], world.targets, snapshot)};
+  Need need{.model = "a-model-of-the-catalogue-" + std::to_string(model),
+            .since = kNow - seconds(1),
+            .until = kNow + seconds(600)};
+  need.options = placement_options(world.catalogue[model], world.targets, snapshot, need);
+  return need;
 }
 
 void plan_one(benchmark::State& state) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "supervisor/core/memory/plan_book.h"
 #include "supervisor/core/memory/saturating.h"
 
 namespace berth::core {
@@ -101,8 +102,10 @@ void add(std::vector<PlacementOption>& options, const ModelCost& cost, Placement
 
 void add_splits(std::vector<PlacementOption>& options, const ModelCost& cost,
                 const LayerTable& table, const Targets& targets, const DomainBytes& room) {
-  add(options, cost, in_proportion(table, targets, room));
-  if (options.back().bytes.fits(room)) return;
+  const Placement even = in_proportion(table, targets, room);
+  add(options, cost, even);
+  const auto added = std::ranges::find(options, even, &PlacementOption::placement);
+  if (added->bytes.fits(room)) return;
   if (auto full = filled_up(table, targets, room)) add(options, cost, *std::move(full));
 }
 
@@ -116,7 +119,7 @@ void add_singles(std::vector<PlacementOption>& options, const ModelCost& cost,
 }  // namespace
 
 std::vector<PlacementOption> placement_options(const ModelCost& cost, const Targets& targets,
-                                               const Snapshot& snapshot) {
+                                               const Snapshot& snapshot, const Need& need) {
   std::vector<PlacementOption> options;
   const LayerTable table = layer_table(cost, targets);
   if (on_processor(table, targets)) {
@@ -125,16 +128,16 @@ std::vector<PlacementOption> placement_options(const ModelCost& cost, const Targ
   }
   add_singles(options, cost, table, targets);
   if (targets.devices.size() < 2) return options;
-  DomainBytes limit;
-  for (std::size_t i = 0; i < std::min(snapshot.domains.size(), kMaxDomains); ++i) {
-    limit[static_cast<DomainIndex>(i)] = snapshot.domains[i].limit();
+  const PlanBook book = plan_book(snapshot, need);
+  DomainBytes may_go = book.leaving + book.closing;
+  for (std::size_t i = 0; i < book.judged.size(); ++i) {
+    if (book.judged[i].standing == Standing::kVictim) may_go += snapshot.entries[i].charge;
   }
-  DomainBytes charged;
-  for (const Entry& entry : snapshot.entries) charged += entry.charge;
-  for (const IdleJob& job : snapshot.jobs) charged += job.extra;
-  add_splits(options, cost, table, targets, limit - charged);
-  add_splits(options, cost, table, targets, limit);
-  add_splits(options, cost, table, targets, whole_budget(snapshot.domains));
+  const DomainBytes stays = book.pinned + book.stuck;
+  for (const DomainBytes& room : {book.limit - book.charged, book.limit - (book.charged - may_go),
+                                  book.limit - stays, book.hard_limit - stays, book.hard_limit}) {
+    add_splits(options, cost, table, targets, room);
+  }
   return options;
 }
 

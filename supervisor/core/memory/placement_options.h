@@ -24,10 +24,11 @@ struct Targets {
 
 // The ways to place a model (M17): on each device alone, and split over all of them in proportion
 // to their memory, or filled up one after the other where that is too coarse: by what is free now,
-// and by all that there is. Never silently in the host (M14). Not empty; each once. `cost` is that
+// by what there is once those have gone who may go for `need` (whose own options are not read), and
+// by what there is at all. Never silently in the host (M14). Not empty; each once. `cost` is that
 // of one window.
 std::vector<PlacementOption> placement_options(const ModelCost& cost, const Targets& targets,
-                                               const Snapshot& snapshot);
+                                               const Snapshot& snapshot, const Need& need);
 
 // Whether the model can be placed in `room` alone.
 bool fits_somewhere(const ModelCost& cost, const Targets& targets, const DomainBytes& room);

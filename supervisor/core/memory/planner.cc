@@ -85,7 +85,9 @@ std::uint64_t sum(const DomainBytes& bytes) {
 // What is left where the layers are: the host counts only where it is the only domain.
 std::uint64_t left_over(const Fits& fits) {
   DomainBytes left = fits.left;
-  if (!fits.at.placement.shares.empty()) left[kHostDomain] = 0;
+  const bool elsewhere = std::ranges::any_of(
+      fits.at.placement.shares, [](const auto& share) { return share.device != kHostDomain; });
+  if (elsewhere) left[kHostDomain] = 0;
   return sum(left);
 }
 

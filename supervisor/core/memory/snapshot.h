@@ -46,8 +46,8 @@ struct Entry {
   SteadyTime idle_since{};
   SteadyTime last_used{};  // for LRU; idle work does not touch it
   bool used_last_by_idle_work = false;
-  // Of a load without a client: when the last one went (L5). Absent: it never had one, as that of
-  // idle work, or must not be taken away.
+  // Of a load without a client: when the last one went (L5). Absent: it never had one; then one of
+  // idle work (`used_last_by_idle_work`) may go at once, and an operator's is let run.
   std::optional<SteadyTime> abandoned_since{};
   // Its model's previous load was torn down, abandoned, for another one's sake: not twice (L5).
   bool torn_down_before = false;

@@ -2,16 +2,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "supervisor/core/memory/planner.h"
 #include "tests/unit/core/memory/plans.h"
+#include "tests/unit/core/memory/some_plan.h"
 
 namespace berth::core {
 namespace {
 
+using testing::any;
 using testing::busy;
 using testing::in_host;
 using ::testing::IsEmpty;
@@ -32,6 +39,10 @@ ModelCost cost_of_layers(std::size_t layers) {
   return cost;
 }
 
+Need a_need() {
+  return need_of("m", {});
+}
+
 using Shares = std::vector<Placement::Share>;
 
 bool has(const std::vector<PlacementOption>& options, const Shares& shares) {
@@ -41,7 +52,9 @@ bool has(const std::vector<PlacementOption>& options, const Shares& shares) {
 
 // What the planner makes of it for a client.
 Decision place(const Snapshot& snapshot, const ModelCost& cost, const Targets& targets) {
-  return plan(snapshot, need_of("m", placement_options(cost, targets, snapshot)));
+  Need need = need_of("m", {});
+  need.options = placement_options(cost, targets, snapshot, need);
+  return plan(snapshot, need);
 }
 
 Shares shares_of(const Decision& decision) {
@@ -51,7 +64,7 @@ Shares shares_of(const Decision& decision) {
 }
 
 TEST(PlacementOptions, M17_AModelWithoutDevicesIsInTheHostAndOnlyThere) {
-  const auto options = placement_options(cost_of_layers(4), {}, machine(100, {100}));
+  const auto options = placement_options(cost_of_layers(4), {}, machine(100, {100}), a_need());
   ASSERT_THAT(options, SizeIs(1));
   EXPECT_THAT(options[0].placement.shares, IsEmpty());
   EXPECT_EQ(options[0].bytes, in_host(43));
@@ -59,7 +72,8 @@ TEST(PlacementOptions, M17_AModelWithoutDevicesIsInTheHostAndOnlyThere) {
 
 TEST(PlacementOptions, M14_AModelOfADeviceIsNeverInTheHost) {
   const Snapshot snapshot = machine(1000, {20, 20});
-  for (const auto& option : placement_options(cost_of_layers(9), {.devices = {1, 2}}, snapshot)) {
+  for (const auto& option :
+       placement_options(cost_of_layers(9), {.devices = {1, 2}}, snapshot, a_need())) {
     EXPECT_GT(device_layers(option.placement), 0U);
     EXPECT_EQ(option.bytes[kHostDomain], 3U);
   }
@@ -97,8 +111,8 @@ TEST(PlacementOptions, M17_FilledUpWhereProportionsAreTooCoarse) {
 
 TEST(PlacementOptions, M17_PartOfTheLayersOnADeviceWhereTheConfigurationSaysSo) {
   const Snapshot snapshot = machine(100, {40, 90});
-  const auto options =
-      placement_options(cost_of_layers(8), {.devices = {1}, .device_layers = 3}, snapshot);
+  const auto options = placement_options(cost_of_layers(8), {.devices = {1}, .device_layers = 3},
+                                         snapshot, a_need());
   ASSERT_THAT(options, SizeIs(1));
   EXPECT_EQ(options[0].bytes[1], 32U);
   EXPECT_EQ(options[0].bytes[kHostDomain], 53U);
@@ -107,10 +121,25 @@ TEST(PlacementOptions, M17_PartOfTheLayersOnADeviceWhereTheConfigurationSaysSo) 
 TEST(PlacementOptions, M17_ASplitIsFoundWhereSomebodyHasToGoFirst) {
   Snapshot snapshot = machine(100, {100, 100});
   snapshot.entries = {testing::ready(1, "a", on(1, 90)), busy(2, "b", on(2, 10))};
-  const auto options = placement_options(cost_of_layers(15), {.devices = {1, 2}}, snapshot);
+  const auto options =
+      placement_options(cost_of_layers(15), {.devices = {1, 2}}, snapshot, a_need());
   EXPECT_TRUE(has(options, {{.device = 1, .layers = 8}, {.device = 2, .layers = 7}}));
   EXPECT_EQ(testing::victims_of(plan(snapshot, need_of("m", options))),
             (std::vector<std::string>{"a"}));
+}
+
+TEST(PlacementOptions, M17_ASplitIsFoundBesideWhatIsPinnedAndWhatIsInUse) {
+  Snapshot snapshot = machine(100, {100, 100});
+  snapshot.entries = {busy(1, "a", on(1, 70)), testing::ready(2, "c", on(2, 60))};
+  // 2 and 9 layers: only the one that nobody uses goes.
+  EXPECT_EQ(testing::victims_of(place(snapshot, cost_of_layers(11), {.devices = {1, 2}})),
+            (std::vector<std::string>{"c"}));
+  snapshot.entries[0].pinned = true;
+  snapshot.entries[1].clients = 1;
+  EXPECT_TRUE(
+      std::holds_alternative<Park>(place(snapshot, cost_of_layers(11), {.devices = {1, 2}})));
+  EXPECT_EQ(testing::as<Refuse>(place(snapshot, cost_of_layers(13), {.devices = {1, 2}})).why,
+            RefuseWhy::kPinned);
 }
 
 TEST(PlacementOptions, M17_ADraftModelCountsOnEveryDevice) {
@@ -132,6 +161,54 @@ TEST(PlacementOptions, M6_WhetherAModelFitsSomewhere) {
   EXPECT_TRUE(fits_somewhere(cost_of_layers(12), {}, in_host(123)));
   EXPECT_FALSE(fits_somewhere(cost_of_layers(12), {}, in_host(122)));
   EXPECT_EQ(whole_budget(machine(100, {50}).domains, 0.5), in_host(50) + on(1, 25));
+}
+
+// Whether the layers from `first` on have a place on the devices from `device` on, tried one by
+// one.
+bool some_split_fits(const ModelCost& cost, const Targets& targets, const DomainBytes& room,
+                     Placement placement, std::size_t device, std::uint32_t first) {
+  const auto layers = static_cast<std::uint32_t>(cost.parts.front().layers.size());
+  if (first == layers) return charge_of(cost, placement).total().fits(room);
+  if (device == targets.devices.size()) return false;
+  for (std::uint32_t count = 0; first + count <= layers; ++count) {
+    Placement more = placement;
+    if (count > 0) more.shares.push_back({.device = targets.devices[device], .layers = count});
+    if (some_split_fits(cost, targets, room, more, device + 1, first + count)) return true;
+  }
+  return false;
+}
+
+RC_GTEST_PROP(PlacementProperty, M17_WhereSomeSplitFitsOneIsFound, ()) {
+  ModelCost cost = cost_of_layers(static_cast<std::size_t>(any(1, 7)));
+  for (LayerCost& layer : cost.parts.front().layers) {
+    layer.weights = static_cast<std::uint64_t>(any(0, 9));
+  }
+  cost.device_overhead = static_cast<std::uint64_t>(any(0, 4));
+  const Targets targets{.devices = {2, 1, 3}};
+  DomainBytes room = in_host(static_cast<std::uint64_t>(any(2, 4)));
+  for (const DomainIndex device : targets.devices) {
+    room[device] = static_cast<std::uint64_t>(any(0, 30));
+  }
+  RC_ASSERT(fits_somewhere(cost, targets, room) == some_split_fits(cost, targets, room, {}, 0, 0));
+}
+
+RC_GTEST_PROP(PlacementProperty, M17_EveryOptionPlacesAllLayersOnDevicesOfTheModel, ()) {
+  const ModelCost cost = cost_of_layers(static_cast<std::size_t>(any(1, 9)));
+  const Targets targets{.devices = {2, 1, 3}};
+  Snapshot snapshot = testing::some_snapshot();
+  snapshot.domains.push_back(testing::domain_of("d3", static_cast<std::uint64_t>(any(0, 90))));
+  std::vector<Placement> seen;
+  for (const PlacementOption& option : placement_options(cost, targets, snapshot, a_need())) {
+    RC_ASSERT(device_layers(option.placement) == cost.parts.front().layers.size());
+    RC_ASSERT(option.bytes == charge_of(cost, option.placement).total());
+    RC_ASSERT(std::ranges::count(seen, option.placement) == 0);
+    seen.push_back(option.placement);
+    for (const Placement::Share& share : option.placement.shares) {
+      RC_ASSERT(share.layers > 0U);
+      RC_ASSERT(std::ranges::count(targets.devices, share.device) == 1);
+    }
+  }
+  RC_ASSERT(seen.size() >= 3U);
 }
 
 }  // namespace
