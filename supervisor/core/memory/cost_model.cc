@@ -62,6 +62,7 @@ PartCost part_cost(const ModelShape& shape, const ServeShape& serve, const Conte
   part.host_working = working.host;
   part.input_working = working.input;
   part.device_working = working.device;
+  part.borrowed_working = shape.largest_matrix;
   return part;
 }
 
@@ -122,6 +123,7 @@ void add_part(const PartCost& part, const Placement& placement, bool is_draft, S
   std::uint32_t next = layers - on_device;
   put(kHostDomain, 0, next);
   const bool output_in_host = on_device == 0;
+  bool borrows = on_device < layers;
   if (output_in_host) {
     charge.weights.bytes -= DomainBytes::in(kHostDomain, part.shared_output);
   }
@@ -131,6 +133,8 @@ void add_part(const PartCost& part, const Placement& placement, bool is_draft, S
     put(device, next, counts[i]);
     next += counts[i];
     charge.working.bytes += DomainBytes::in(device, part.device_working);
+    if (borrows) charge.working.bytes += DomainBytes::in(device, part.borrowed_working);
+    borrows = false;
     sum.used.at(device) = true;
   }
   const bool host_computes = on_device < layers;

@@ -59,6 +59,9 @@ struct PartCost {
   std::uint64_t host_working = 0;    // while any layer is in the host
   std::uint64_t input_working = 0;   // in the host while none is
   std::uint64_t device_working = 0;  // on each device that has layers
+  // More on the first of them while some layers are in the host: for large batches libllama copies
+  // one matrix of theirs after the other to it.
+  std::uint64_t borrowed_working = 0;
 
   bool operator==(const PartCost&) const = default;
 };

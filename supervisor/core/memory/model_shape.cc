@@ -80,6 +80,7 @@ Status add_tensors(const std::vector<gguf::Tensor>& tensors, ModelShape& shape) 
       }
       std::uint64_t& weights = shape.layers[*layer].weights;
       weights = saturating_add(weights, tensor.bytes);
+      shape.largest_matrix = std::max(shape.largest_matrix, tensor.bytes);
       if (is_gate(tensor, shape.layers[*layer])) shape.layers[*layer].gated = true;
       continue;
     }

@@ -31,6 +31,7 @@ struct ModelShape {
   std::string architecture;
   // Without those that libllama never loads.
   std::vector<LayerShape> layers;
+  std::uint64_t largest_matrix = 0;  // bytes; of the layers' tensors
   std::uint64_t input_weights = 0;   // bytes that are in the host wherever the layers are
   std::uint64_t output_weights = 0;  // bytes of the output, which counts as one layer more
   // Of output_weights, what is the embedding's matrix once more (a tied output). In the host both

@@ -105,7 +105,7 @@ WorkingMemory working_memory(const ModelShape& shape, const ContextShape& contex
   working.device = compute;
   working.host = saturating_add(compute, results);
   working.input =
-      saturating_add(saturating_add(masks, product(width, tokens, kFloatBytes)), results);
+      saturating_add(saturating_add(masks, product(4 * width, tokens, kFloatBytes)), results);
   return working;
 }
 

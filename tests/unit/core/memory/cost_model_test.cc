@@ -116,6 +116,18 @@ TEST(CostModel, M4_TheLastLayersAreOnDevicesInTheOrderOfTheShares) {
   EXPECT_EQ(charge_of(cost, {{{1, 99}, {2, 4}}}).weights.bytes[2], 0U);
 }
 
+TEST(CostModel, M4_ADeviceBorrowsTheMatricesOfLayersInTheHost) {
+  auto shape = small_shape();
+  const auto working = [&](std::uint32_t layers) {
+    return charge_of(model_cost(shape, {}), {{{1, layers}, {2, 1}}}).working.bytes;
+  };
+  const auto before = working(2);
+  shape.largest_matrix = kMiB;
+  EXPECT_EQ(working(2)[1], before[1] + kMiB);
+  EXPECT_EQ(working(2)[2], before[2]);
+  EXPECT_EQ(working(4)[1], before[1]);
+}
+
 TEST(CostModel, M4_AnyPlacementSumsToTheSameCells) {
   const auto cost = model_cost(small_shape(), {});
   const auto whole = charge_of(cost, {}).kv.bytes[0];
