@@ -1,6 +1,7 @@
 #include "supervisor/core/memory/placement_options.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -116,6 +117,31 @@ void add_singles(std::vector<PlacementOption>& options, const ModelCost& cost,
   }
 }
 
+// What a split may count on: from what is free at once, beside older waiters' holds, to everything.
+std::array<DomainBytes, 6> rooms_for(const PlanBook& book) {
+  const DomainBytes coming = book.leaving + book.closing;
+  DomainBytes victims;
+  for (std::size_t i = 0; i < book.judged.size(); ++i) {
+    if (book.judged[i].standing != Standing::kVictim || book.freed_entry[i]) continue;
+    victims += book.snapshot->entries[i].charge;
+  }
+  if (book.need->caller != CallerClass::kIdle) {
+    for (const IdleJob& job : book.snapshot->jobs) victims += job.extra;
+  }
+  const DomainBytes at_last = book.limit - (book.charged - coming - book.freed) - book.held;
+  const DomainBytes free = at_most(book.limit - book.charged, at_last);
+  const DomainBytes with_victims =
+      at_most(book.limit - (book.charged - coming - victims),
+              book.limit - (book.charged - coming - book.freed - victims) - book.held);
+  const DomainBytes stays = book.pinned + book.stuck;
+  return {at_most(book.limit - book.charged - book.bank, at_last - book.bank),
+          free,
+          with_victims,
+          book.limit - stays,
+          book.hard_limit - stays,
+          book.hard_limit};
+}
+
 }  // namespace
 
 std::vector<PlacementOption> placement_options(const ModelCost& cost, const Targets& targets,
@@ -128,14 +154,7 @@ std::vector<PlacementOption> placement_options(const ModelCost& cost, const Targ
   }
   add_singles(options, cost, table, targets);
   if (targets.devices.size() < 2) return options;
-  const PlanBook book = plan_book(snapshot, need);
-  DomainBytes may_go = book.leaving + book.closing;
-  for (std::size_t i = 0; i < book.judged.size(); ++i) {
-    if (book.judged[i].standing == Standing::kVictim) may_go += snapshot.entries[i].charge;
-  }
-  const DomainBytes stays = book.pinned + book.stuck;
-  for (const DomainBytes& room : {book.limit - book.charged, book.limit - (book.charged - may_go),
-                                  book.limit - stays, book.hard_limit - stays, book.hard_limit}) {
+  for (const DomainBytes& room : rooms_for(plan_book(snapshot, need))) {
     add_splits(options, cost, table, targets, room);
   }
   return options;

@@ -2,42 +2,28 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "supervisor/core/memory/planner.h"
+#include "tests/unit/core/memory/layer_costs.h"
 #include "tests/unit/core/memory/plans.h"
-#include "tests/unit/core/memory/some_plan.h"
 
 namespace berth::core {
 namespace {
 
-using testing::any;
 using testing::busy;
+using testing::cost_of_layers;
 using testing::in_host;
 using ::testing::IsEmpty;
 using testing::machine;
 using testing::need_of;
 using testing::on;
 using ::testing::SizeIs;
-
-// Layers of 10 bytes, the output among them; 2 for each device and 3 in the host.
-ModelCost cost_of_layers(std::size_t layers) {
-  PartCost part;
-  part.host_weights = 3;
-  part.layers.assign(layers, {.weights = 9, .kv = 1});
-  part.device_working = 1;
-  ModelCost cost;
-  cost.parts = {part};
-  cost.device_overhead = 1;
-  return cost;
-}
 
 Need a_need() {
   return need_of("m", {});
@@ -161,54 +147,6 @@ TEST(PlacementOptions, M6_WhetherAModelFitsSomewhere) {
   EXPECT_TRUE(fits_somewhere(cost_of_layers(12), {}, in_host(123)));
   EXPECT_FALSE(fits_somewhere(cost_of_layers(12), {}, in_host(122)));
   EXPECT_EQ(whole_budget(machine(100, {50}).domains, 0.5), in_host(50) + on(1, 25));
-}
-
-// Whether the layers from `first` on have a place on the devices from `device` on, tried one by
-// one.
-bool some_split_fits(const ModelCost& cost, const Targets& targets, const DomainBytes& room,
-                     Placement placement, std::size_t device, std::uint32_t first) {
-  const auto layers = static_cast<std::uint32_t>(cost.parts.front().layers.size());
-  if (first == layers) return charge_of(cost, placement).total().fits(room);
-  if (device == targets.devices.size()) return false;
-  for (std::uint32_t count = 0; first + count <= layers; ++count) {
-    Placement more = placement;
-    if (count > 0) more.shares.push_back({.device = targets.devices[device], .layers = count});
-    if (some_split_fits(cost, targets, room, more, device + 1, first + count)) return true;
-  }
-  return false;
-}
-
-RC_GTEST_PROP(PlacementProperty, M17_WhereSomeSplitFitsOneIsFound, ()) {
-  ModelCost cost = cost_of_layers(static_cast<std::size_t>(any(1, 7)));
-  for (LayerCost& layer : cost.parts.front().layers) {
-    layer.weights = static_cast<std::uint64_t>(any(0, 9));
-  }
-  cost.device_overhead = static_cast<std::uint64_t>(any(0, 4));
-  const Targets targets{.devices = {2, 1, 3}};
-  DomainBytes room = in_host(static_cast<std::uint64_t>(any(2, 4)));
-  for (const DomainIndex device : targets.devices) {
-    room[device] = static_cast<std::uint64_t>(any(0, 30));
-  }
-  RC_ASSERT(fits_somewhere(cost, targets, room) == some_split_fits(cost, targets, room, {}, 0, 0));
-}
-
-RC_GTEST_PROP(PlacementProperty, M17_EveryOptionPlacesAllLayersOnDevicesOfTheModel, ()) {
-  const ModelCost cost = cost_of_layers(static_cast<std::size_t>(any(1, 9)));
-  const Targets targets{.devices = {2, 1, 3}};
-  Snapshot snapshot = testing::some_snapshot();
-  snapshot.domains.push_back(testing::domain_of("d3", static_cast<std::uint64_t>(any(0, 90))));
-  std::vector<Placement> seen;
-  for (const PlacementOption& option : placement_options(cost, targets, snapshot, a_need())) {
-    RC_ASSERT(device_layers(option.placement) == cost.parts.front().layers.size());
-    RC_ASSERT(option.bytes == charge_of(cost, option.placement).total());
-    RC_ASSERT(std::ranges::count(seen, option.placement) == 0);
-    seen.push_back(option.placement);
-    for (const Placement::Share& share : option.placement.shares) {
-      RC_ASSERT(share.layers > 0U);
-      RC_ASSERT(std::ranges::count(targets.devices, share.device) == 1);
-    }
-  }
-  RC_ASSERT(seen.size() >= 3U);
 }
 
 }  // namespace
