@@ -17,7 +17,8 @@ enum class StateRule : std::uint8_t {
   kNone,
   kEvery,      // every layer a state, no cells
   kWithoutKv,  // the layers without KV heads
-  kInterval,   // all but every n-th (`full_attention_interval`)
+  kInterval,   // as `attention.recurrent_layers` says, else all but every n-th
+               // (`full_attention_interval`)
   kBesides,    // every layer both
 };
 
@@ -26,9 +27,10 @@ enum class StateRule : std::uint8_t {
 struct ArchitectureRules {
   std::string_view name;  // general.architecture
   WindowRule window = WindowRule::kNever;
-  std::uint32_t period = 0;      // of the pattern of windowed layers, unless the file has one
-  bool full_first = false;       // the layer of each period that sees all is its first, not last
-  std::uint32_t own_window = 0;  // tokens; kWithKey: instead of what the file says
+  std::uint32_t period = 0;       // of the pattern of windowed layers, unless the file has one
+  bool full_first = false;        // the layer of each period that sees all is its first, not last
+  std::uint32_t own_window = 0;   // tokens; kWithKey: instead of what the file says
+  std::uint32_t only_layers = 0;  // a window only in the model of so many layers; 0: in all
   StateRule state = StateRule::kNone;
   bool encoder = false;    // no memory at all
   bool estimated = false;  // we know of its cells, not of all that it keeps

@@ -63,6 +63,7 @@ Status read_widths(const HeaderKeys& keys, ModelShape& shape) {
 
 Status read_windows(const HeaderKeys& keys, const ArchitectureRules& rules, ModelShape& shape) {
   if (rules.window == WindowRule::kNever) return {};
+  if (rules.only_layers != 0 && rules.only_layers != shape.layers.size()) return {};
   constexpr std::string_view kWindow = "attention.sliding_window";
   constexpr std::string_view kPattern = "attention.sliding_window_pattern";
   const auto said = keys.number(kWindow, kMaxTokens);
@@ -70,6 +71,7 @@ Status read_windows(const HeaderKeys& keys, const ArchitectureRules& rules, Mode
   if (rules.window == WindowRule::kWithKey && *said == 0) return {};
   const bool own = rules.own_window != 0 && (rules.window == WindowRule::kWithKey || *said == 0);
   shape.sliding_window = own ? rules.own_window : *said;
+  if (shape.sliding_window == 0) return {};
 
   const std::size_t layers = shape.layers.size();
   if (keys.is_list(kPattern)) {
@@ -135,12 +137,16 @@ Status read_states(const HeaderKeys& keys, StateRule rule, ModelShape& shape) {
   if (!bytes) return fail(bytes.error());
   const auto interval = keys.number("full_attention_interval", kMaxLayers, 4);
   if (!interval) return fail(interval.error());
+  constexpr std::string_view kSaid = "attention.recurrent_layers";
+  const bool says = keys.is_list(kSaid);
+  const auto said = keys.per_layer(kSaid, says ? shape.layers.size() : 0, 1);
+  if (!said) return fail(said.error());
   for (std::size_t i = 0; i < shape.layers.size(); ++i) {
     LayerShape& layer = shape.layers[i];
-    const bool has_state =
-        rule == StateRule::kEvery || rule == StateRule::kBesides ||
-        (rule == StateRule::kWithoutKv && layer.keys == 0) ||
-        (rule == StateRule::kInterval && (*interval == 0 || (i + 1) % *interval != 0));
+    const bool has_state = rule == StateRule::kEvery || rule == StateRule::kBesides ||
+                           (rule == StateRule::kWithoutKv && layer.keys == 0) ||
+                           (rule == StateRule::kInterval &&
+                            (says ? (*said)[i] != 0 : *interval == 0 || (i + 1) % *interval != 0));
     if (!has_state) continue;
     layer.state_bytes = *bytes;
     if (rule != StateRule::kBesides) layer.keys = layer.values = 0;

@@ -135,6 +135,7 @@ TEST(ModelShape, M4_WindowsFollowTheFilesPatternOrTheArchitecturesOwn) {
   EXPECT_EQ(windows_of(shape_of(model_of("llama", window))), Windows(4));
   EXPECT_EQ(windows_of(shape_of(model_of("phi3", window))), Windows(4));
   EXPECT_EQ(windows_of(shape_of(model_of("gemma3"))), Windows(4));
+  EXPECT_EQ(windows_of(shape_of(model_of("exaone4", window))), Windows(4));  // only with 64 layers
   EXPECT_EQ(shape_of(model_of("gemma2")).sliding_window, 4096U);
   EXPECT_EQ(shape_of(model_of("llama4", window)).sliding_window, 8192U);
 }
@@ -159,6 +160,10 @@ TEST(ModelShape, M4_StatesInsteadOfCells) {
   EXPECT_EQ(shape.layers[0].state_bytes, (2U * 512 + 64 * 512) * 4);
   shape = shape_of(model_of("qwen3next", state_space));
   EXPECT_EQ(keys_of(shape), (std::vector<std::uint32_t>{0, 0, 0, 128}));
+  auto said = state_space;
+  said["attention.recurrent_layers"] = list({1, 0, 1, 0});
+  EXPECT_EQ(keys_of(shape_of(model_of("qwen35", said))),
+            (std::vector<std::uint32_t>{0, 128, 0, 128}));
   EXPECT_TRUE(shape.guessed);
 }
 
