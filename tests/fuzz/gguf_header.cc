@@ -1,14 +1,17 @@
 // Any bytes are a GGUF header or an error that can be shown; a header that is taken describes
-// tensors that lie within the file.
+// tensors that lie within the file, and costs something, or it is said why that cannot be known.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "common/gguf/gguf.h"
 #include "common/gguf/parse.h"
 #include "common/text.h"
+#include "supervisor/core/memory/cost_model.h"
+#include "supervisor/core/memory/model_shape.h"
 #include "tests/models/memory_source.h"
 
 namespace {
@@ -33,6 +36,29 @@ void check_header(const berth::gguf::Header& header, std::size_t size) {
   }
 }
 
+void check_cost(berth::gguf::Header header) {
+  berth::gguf::WholeModel model;
+  model.tensors = std::move(header.tensors);
+  model.first = std::move(header);
+  model.summary.architecture =
+      berth::printable_line(model.first.text("general.architecture").value_or(""), 64);
+  const auto shape = berth::core::model_shape(model);
+  if (!shape) {
+    constexpr std::size_t kLongest = 600;
+    require(shape.error().reason == berth::Reason::kInvalidArgument);
+    require(shape.error().message.size() < kLongest);
+    require(berth::printable_line(shape.error().message, kLongest) == shape.error().message);
+    return;
+  }
+  const auto cost = berth::core::model_cost(*shape, {.window = 8192, .sequences = 4});
+  const auto host = berth::core::charge_of(cost, {});
+  const auto split = berth::core::charge_of(cost, {.shares = {{.device = 1, .layers = 2}}});
+  std::uint64_t weights = 0;
+  for (const auto& tensor : model.tensors) weights += tensor.bytes;
+  require(host.weights.bytes[0] >= weights);
+  require(split.kv.bytes[0] <= host.kv.bytes[0]);
+}
+
 void check_error(const berth::Error& error) {
   constexpr std::size_t kLongest = 600;
   require(error.reason == berth::Reason::kInvalidArgument);
@@ -48,6 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto header = berth::gguf::parse_header(source, size, "x.gguf");
   if (header) {
     check_header(*header, size);
+    check_cost(*header);
   } else {
     check_error(header.error());
   }

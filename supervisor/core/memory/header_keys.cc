@@ -9,6 +9,8 @@ namespace berth::core {
 namespace {
 
 constexpr std::size_t kMaxShownBytes = 120;
+// No architecture has a longer name; a file's may have megabytes.
+constexpr std::size_t kMaxArchitectureBytes = 64;
 
 tl::unexpected<Error> bad(const std::string& key, const std::string& what) {
   return fail(Reason::kInvalidArgument, "'" + printable_line(key, kMaxShownBytes) + "' " + what);
@@ -21,7 +23,9 @@ std::string most_allowed(std::uint32_t most) {
 }  // namespace
 
 HeaderKeys::HeaderKeys(const gguf::Header& header)
-    : header_(header), prefix_(header.text("general.architecture").value_or("") + ".") {}
+    : header_(header),
+      prefix_(header.text("general.architecture").value_or("").substr(0, kMaxArchitectureBytes) +
+              ".") {}
 
 std::string HeaderKeys::full(std::string_view name) const {
   return prefix_ + std::string(name);
