@@ -1,6 +1,7 @@
 #include "supervisor/gateway/grpc/grpc_server.h"
 
 #include <google/protobuf/stubs/logging.h>
+#include <grpc/compression.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
@@ -19,6 +20,7 @@
 #include "supervisor/gateway/grpc/call_gate.h"
 #include "supervisor/gateway/grpc/call_peer.h"
 #include "supervisor/gateway/grpc/call_permits.h"
+#include "supervisor/gateway/grpc/grpc_log.h"
 #include "supervisor/gateway/grpc/malformed_message.h"
 #include "supervisor/gateway/grpc/network_acceptor.h"
 #include "supervisor/gateway/grpc/network_credentials.h"
@@ -94,6 +96,11 @@ void configure(Builder& builder, const Common& common, const grpc::ResourceQuota
   const auto most = static_cast<int>(
       std::min<std::uint64_t>(common.max_message_bytes, std::numeric_limits<int>::max()));
   builder.SetMaxReceiveMessageSize(most);
+  // A compressed message has its bound before gRPC expands it, and none of what it becomes: so
+  // there is none, and what came as one nevertheless is not expanded.
+  builder.AddChannelArgument(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
+                             1 << GRPC_COMPRESS_NONE);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder.SetResourceQuota(quota);
   interceptors.push_back(release_permits(common.permits));
   interceptors.push_back(explain_malformed_messages());
@@ -269,6 +276,7 @@ void set_up_once() {
   std::call_once(once, [] {
     // What is wrong with a client's message is told to the client; standard error is not his.
     google::protobuf::SetLogHandler(nullptr);
+    bound_grpc_log();
   });
 }
 

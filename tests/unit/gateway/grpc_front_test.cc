@@ -819,7 +819,7 @@ TEST_F(GrpcFrontTest, S6_AMissingCertificateIsNamed) {
   EXPECT_NE(server.error().message.find("server.tls_cert"), std::string::npos);
 }
 
-// As docs/api.md says: the one error without a trailer.
+// As docs/api.md says: without a trailer.
 TEST_F(GrpcFrontTest, AMessageBeyondTheLimitIsRefusedAndTheConnectionGoesOn) {
   const auto server =
       listen({.sockets = {folder_.file("s")}, .max_message_bytes = 1024UL * 1024UL});
@@ -835,6 +835,30 @@ TEST_F(GrpcFrontTest, AMessageBeyondTheLimitIsRefusedAndTheConnectionGoesOn) {
   EXPECT_NE(status.error_message().find("1048576"), std::string::npos) << status.error_message();
   EXPECT_FALSE(context.GetServerTrailingMetadata().contains(rpc::kErrorTrailer));
   EXPECT_TRUE(who(*client).status.ok());
+}
+
+// A few bytes would become any number of them, beyond every bound.
+TEST_F(GrpcFrontTest, S6_ACompressedMessageIsRefusedAndFloodsNoLog) {
+  const auto server = listen(
+      {.sockets = {folder_.file("s")}, .addresses = {"127.0.0.1:0"}, .max_message_bytes = 1 << 20});
+  ASSERT_TRUE(server);
+  v1::TokenizeRequest request;
+  request.set_text(std::string(2UL * 1024UL * 1024UL, 'a'));
+  testing::internal::CaptureStderr();
+  for (const std::string& address : server->addresses()) {
+    const auto client = stub(address);
+    for (int i = 0; i < 30; ++i) {
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + kGenerous);
+      context.set_compression_algorithm(i % 2 == 0 ? GRPC_COMPRESS_GZIP : GRPC_COMPRESS_DEFLATE);
+      v1::TokenizeResponse response;
+      const grpc::Status status = client->Tokenize(&context, request, &response);
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+    }
+    EXPECT_TRUE(who(*client).status.ok()) << "the connection goes on";
+  }
+  const std::string logged = testing::internal::GetCapturedStderr();
+  EXPECT_LE(std::ranges::count(logged, '\n'), 12) << logged;
 }
 
 TEST_F(GrpcFrontTest, L29_AfterTheShutdownNobodyIsServed) {
