@@ -31,6 +31,10 @@ std::string HeaderKeys::full(std::string_view name) const {
   return prefix_ + std::string(name);
 }
 
+std::string HeaderKeys::shown(std::string_view name) const {
+  return "'" + printable_line(full(name), kMaxShownBytes) + "'";
+}
+
 bool HeaderKeys::has(std::string_view name) const {
   return header_.metadata.contains(full(name));
 }

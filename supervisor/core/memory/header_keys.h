@@ -18,6 +18,8 @@ class HeaderKeys {
 
   // "llama.block_count"
   [[nodiscard]] std::string full(std::string_view name) const;
+  // Ditto for people: printable, in quotes.
+  [[nodiscard]] std::string shown(std::string_view name) const;
   // A number of at most `most`; `fallback` where the key is not there. Errors: kInvalidArgument
   // where it is larger, negative, or no number.
   [[nodiscard]] Result<std::uint32_t> number(std::string_view name, std::uint32_t most,

@@ -107,12 +107,12 @@ Result<ModelShape> model_shape(const gguf::WholeModel& model) {
   const auto layers = keys.number("block_count", kMaxLayers);
   if (!layers) return fail(layers.error());
   if (*layers == 0) {
-    return bad("'" + keys.full("block_count") + "' is missing: how many layers are there?");
+    return bad(keys.shown("block_count") + " is missing: how many layers are there?");
   }
   const auto width = keys.number("embedding_length", kMaxWidth);
   if (!width) return fail(width.error());
   if (*width == 0) {
-    return bad("'" + keys.full("embedding_length") + "' is missing: how wide is the model?");
+    return bad(keys.shown("embedding_length") + " is missing: how wide is the model?");
   }
   const auto experts = keys.number("expert_used_count", kMaxExperts);
   if (!experts) return fail(experts.error());

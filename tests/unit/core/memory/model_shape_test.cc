@@ -205,6 +205,8 @@ TEST(ModelShape, HostileHeadersGetAClearError) {
               testing::HasSubstr("impossible number for layer 1"));
   EXPECT_THAT(error_of(model_of("llama", {{"attention.key_length", UINT64_MAX}})),
               testing::HasSubstr("'llama.attention.key_length'"));
+  EXPECT_THAT(error_of(model_of("la\x1bma", {{"block_count", std::uint64_t{0}}})),
+              testing::HasSubstr("'lama.block_count' is missing"));
   auto beyond = model_of("llama");
   beyond.tensors.push_back(tensor("blk.4.x\x1b.weight", 8, 8));
   EXPECT_THAT(error_of(beyond), testing::HasSubstr("is of layer 4"));
