@@ -19,6 +19,7 @@
 #include "supervisor/api_routes.h"
 #include "supervisor/core/entitlement.h"
 #include "supervisor/gateway/grpc/call_gate.h"
+#include "supervisor/gateway/grpc/health_service.h"
 #include "supervisor/gateway/grpc/inference_service.h"
 #include "supervisor/gateway/grpc/reflection_service.h"
 #include "supervisor/gateway/openai/routes.h"
@@ -31,6 +32,8 @@ constexpr std::string_view kUnix = "unix:";
 // Whoever can reach a socket may connect: what he may do there, his user says.
 constexpr mode_t kOpenSocket = 0666;
 constexpr mode_t kOwnSocket = 0600;
+// A question without a key.
+constexpr auto kHealthMessageWithin = std::chrono::seconds(10);
 // Descriptors that are not HTTP connections: workers, logs, the store, and gRPC's 1600 connections.
 constexpr std::size_t kOtherFiles = 3072;
 
@@ -93,8 +96,13 @@ gateway::GrpcServer::Services Fronts::grpc_services(const rpc::CallAccess& acces
                                     v1::Inference::service_full_name(), access));
   services.push_back(gateway::gated(std::make_unique<admin::AdminService>(parts_.state, access),
                                     v1::Admin::service_full_name(), access));
-  services.push_back(
-      std::make_unique<gateway::HealthService>(use, access, parts_.ready, health_changes_));
+  gateway::WatchCaller watch_caller = [callers = parts_.state.callers](core::Caller caller,
+                                                                       auto on_refused) {
+    return callers->watch(std::move(caller), std::move(on_refused));
+  };
+  services.push_back(gateway::timed(
+      std::make_unique<gateway::HealthService>(use, access, health_, std::move(watch_caller)),
+      grpc::health::v1::Health::service_full_name(), kHealthMessageWithin));
   services.push_back(std::make_unique<gateway::ReflectionService>(
       access,
       std::vector<std::string>{v1::Inference::service_full_name(), v1::Admin::service_full_name(),
@@ -122,7 +130,7 @@ Status Fronts::open_grpc() {
   health_events_ = parts_.state.events
                        .watch(std::numeric_limits<std::uint64_t>::max(),
                               [this](const admin::EventHub::EventPtr& event) {
-                                if (concerns_health(event->name)) health_changes_.changed();
+                                if (concerns_health(event->name)) health_.changed();
                               })
                        .subscription;
   return {};

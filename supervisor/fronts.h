@@ -14,7 +14,7 @@
 #include "supervisor/gateway/auth/authenticator.h"
 #include "supervisor/gateway/auth/key_gate.h"
 #include "supervisor/gateway/grpc/grpc_server.h"
-#include "supervisor/gateway/grpc/health_service.h"
+#include "supervisor/gateway/grpc/health_watches.h"
 #include "supervisor/gateway/http/http_server.h"
 
 namespace berth {
@@ -32,7 +32,8 @@ class Fronts {
     std::function<bool()> ready;  // any thread
   };
 
-  explicit Fronts(Parts parts) : parts_(std::move(parts)) {}
+  explicit Fronts(Parts parts)
+      : parts_(std::move(parts)), health_(parts_.state.services, parts_.ready) {}
 
   // Listens everywhere that is configured. Errors: which address, and why.
   Status open();
@@ -53,7 +54,7 @@ class Fronts {
   // What one gRPC server serves.
   gateway::GrpcServer::Services grpc_services(const rpc::CallAccess& access);
 
-  gateway::HealthChanges health_changes_;
+  gateway::HealthWatches health_;
   std::unique_ptr<gateway::GrpcServer> grpc_server_;
   std::unique_ptr<admin::EventHub::Subscription> health_events_;
   std::unique_ptr<gateway::HttpServer> http_server_;

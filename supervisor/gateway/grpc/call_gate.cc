@@ -3,10 +3,12 @@
 #include <google/protobuf/descriptor.h>
 #include <grpc/byte_buffer.h>
 #include <grpc/grpc.h>
+#include <grpcpp/alarm.h>
 #include <grpcpp/impl/call.h>
 #include <grpcpp/impl/rpc_service_method.h>
 #include <grpcpp/server_context.h>
 
+#include <chrono>
 #include <functional>
 #include <list>
 #include <string>
@@ -18,6 +20,11 @@ namespace {
 using grpc::internal::MethodHandler;
 using grpc::internal::RpcServiceMethod;
 using Parameter = MethodHandler::HandlerParameter;
+
+struct GateRules {
+  std::optional<rpc::CallAccess> access;     // absent: everybody may call
+  std::chrono::milliseconds message_within;  // zero: there is no such bound
+};
 
 std::optional<Error>& refusal_here() {
   thread_local std::optional<Error> refusal;
@@ -36,9 +43,11 @@ void hand_over(MethodHandler& to, const Parameter& call, grpc_byte_buffer* messa
 // A message that is being received. Deletes itself when it is handed over.
 class Reading : public grpc_completion_queue_functor {
  public:
-  static void start(MethodHandler& to, const Parameter& call) {
+  // Zero: there is as much time as the call has.
+  static void start(MethodHandler& to, const Parameter& call, std::chrono::milliseconds within) {
     // Until gRPC calls back.
     Reading* reading = std::make_unique<Reading>(to, call).release();
+    if (within > std::chrono::milliseconds(0)) reading->end_after(within);
     grpc_op receive{};
     receive.op = GRPC_OP_RECV_MESSAGE;
     receive.data.recv_message.recv_message = &reading->message_;
@@ -57,6 +66,17 @@ class Reading : public grpc_completion_queue_functor {
   ~Reading() { grpc_call_unref(call_.call->call()); }
 
  private:
+  void end_after(std::chrono::milliseconds within) {
+    grpc_call* const call = call_.call->call();
+    grpc_call_ref(call);
+    alarm_.Set(std::chrono::system_clock::now() + within, [call](bool late) {
+      if (late) {
+        grpc_call_cancel_with_status(call, GRPC_STATUS_DEADLINE_EXCEEDED,
+                                     "The message did not come in time.", nullptr);
+      }
+      grpc_call_unref(call);
+    });
+  }
   static void on_received(grpc_completion_queue_functor* functor, int /*ok*/) {
     const std::unique_ptr<Reading> self(static_cast<Reading*>(functor));
     hand_over(self->to_, self->call_, self->message_);
@@ -65,17 +85,18 @@ class Reading : public grpc_completion_queue_functor {
   MethodHandler& to_;
   const Parameter call_;
   grpc_byte_buffer* message_ = nullptr;
+  grpc::Alarm alarm_;  // its going ends it
 };
 
 class Handler : public MethodHandler {
  public:
-  Handler(MethodHandler& behind, const rpc::CallAccess& access)
-      : behind_(behind), access_(access) {}
+  Handler(MethodHandler& behind, const GateRules& rules) : behind_(behind), rules_(rules) {}
 
   void RunHandler(const Parameter& call) override {
     const auto& context = static_cast<const grpc::CallbackServerContext&>(*call.server_context);
-    const Result<core::Caller> caller = access_.caller_of(context);
-    if (caller) return Reading::start(behind_, call);
+    const Result<core::Caller> caller =
+        rules_.access ? rules_.access->caller_of(context) : core::Caller();
+    if (caller) return Reading::start(behind_, call, rules_.message_within);
     refusal_here() = caller.error();
     hand_over(behind_, call, grpc_raw_byte_buffer_create(nullptr, 0));
     refusal_here().reset();
@@ -83,19 +104,19 @@ class Handler : public MethodHandler {
 
  private:
   MethodHandler& behind_;
-  const rpc::CallAccess& access_;
+  const GateRules& rules_;
 };
 
 class Gate : public grpc::Service {
  public:
   Gate(std::unique_ptr<grpc::Service> service,
-       const google::protobuf::ServiceDescriptor& descriptor, rpc::CallAccess access)
-      : service_(std::move(service)), access_(std::move(access)) {
+       const google::protobuf::ServiceDescriptor& descriptor, GateRules rules)
+      : service_(std::move(service)), rules_(std::move(rules)) {
     for (int i = 0; i < descriptor.method_count(); ++i) {
       names_.push_back("/" + descriptor.full_name() + "/" + descriptor.method(i)->name());
       // As gRPC does it where a handler reads the one message of such a call itself.
       const auto type = grpc::internal::RpcMethod::BIDI_STREAMING;
-      auto handler = std::make_unique<Handler>(handler_of(*service_, i), access_);
+      auto handler = std::make_unique<Handler>(handler_of(*service_, i), rules_);
       auto method =
           std::make_unique<RpcServiceMethod>(names_.back().c_str(), type, handler.release());
       method->SetServerApiType(RpcServiceMethod::ApiType::CALL_BACK);
@@ -112,17 +133,28 @@ class Gate : public grpc::Service {
   }
 
   const std::unique_ptr<grpc::Service> service_;
-  const rpc::CallAccess access_;
+  const GateRules rules_;
   std::list<std::string> names_;  // gRPC keeps pointers to them
 };
+
+std::unique_ptr<grpc::Service> make_gate(std::unique_ptr<grpc::Service> service,
+                                         const std::string& name, GateRules rules) {
+  const auto* descriptor =
+      google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(name);
+  return std::make_unique<Gate>(std::move(service), *descriptor, std::move(rules));
+}
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> gated(std::unique_ptr<grpc::Service> service,
                                      const std::string& name, rpc::CallAccess access) {
-  const auto* descriptor =
-      google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(name);
-  return std::make_unique<Gate>(std::move(service), *descriptor, std::move(access));
+  return make_gate(std::move(service), name,
+                   {.access = std::move(access), .message_within = std::chrono::milliseconds(0)});
+}
+
+std::unique_ptr<grpc::Service> timed(std::unique_ptr<grpc::Service> service,
+                                     const std::string& name, std::chrono::milliseconds within) {
+  return make_gate(std::move(service), name, {.access = {}, .message_within = within});
 }
 
 const std::optional<Error>& refusal_at_gate() {

@@ -2,6 +2,7 @@
 
 #include <grpcpp/impl/service_type.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,12 @@ namespace berth::gateway {
 // is returned owns it, and is served in its place.
 std::unique_ptr<grpc::Service> gated(std::unique_ptr<grpc::Service> service,
                                      const std::string& name, rpc::CallAccess access);
+
+// A service that is open to everybody, also without a key: the message of a call has to come within
+// that time, or the call ends with DEADLINE_EXCEEDED. As long as there is a call its connection is
+// not idle, so that one who sends nothing could keep it for ever. Otherwise as gated().
+std::unique_ptr<grpc::Service> timed(std::unique_ptr<grpc::Service> service,
+                                     const std::string& name, std::chrono::milliseconds within);
 
 // Why the call that is just handed over on this thread was refused at the gate; absent: it was not.
 const std::optional<Error>& refusal_at_gate();

@@ -1,7 +1,7 @@
 #include "supervisor/gateway/grpc/health_service.h"
 
-#include <atomic>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "supervisor/rpc/error_detail.h"
@@ -13,139 +13,121 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-// The server, and the services that it offers.
-bool is_the_server(const std::string& service) {
-  return service.empty() || service == "berth.v1.Inference" || service == "berth.v1.Admin";
+// gRPC keeps a request as long as its call, and what nobody asked for with it.
+Status check_length(const HealthCheckRequest& request) {
+  if (request.ByteSizeLong() <= HealthService::kMostRequest) return {};
+  ErrorExtras extras;
+  extras.param = "service";
+  return fail(Error(Reason::kInvalidArgument,
+                    "The request is longer than " + std::to_string(HealthService::kMostRequest) +
+                        " bytes. Send the name of a model, or none.",
+                    std::move(extras)));
+}
+
+// Whether this caller, who may be unknown, is told that.
+Status may_ask(const HealthCheckRequest& request, const Result<core::Caller>& caller) {
+  if (Status short_enough = check_length(request); !short_enough) return short_enough;
+  if (!caller && !HealthWatches::is_the_server(request.service())) return fail(caller.error());
+  return {};
 }
 
 }  // namespace
 
-HealthChanges::Token::Token(HealthChanges& changes, std::function<void()> look)
-    : shared_(changes.shared_), look_(std::move(look)) {
-  const std::lock_guard lock(shared_->mutex);
-  shared_->tokens.insert(this);
-}
-
-HealthChanges::Token::~Token() {
-  const std::lock_guard lock(shared_->mutex);
-  shared_->tokens.erase(this);
-}
-
-void HealthChanges::changed() {
-  const std::lock_guard lock(shared_->mutex);
-  for (Token* token : shared_->tokens) token->look_();
-}
-
-// Where the health is looked up.
-struct HealthService::Looks {
-  // Core strand.
-  [[nodiscard]] HealthCheckResponse::ServingStatus status_of(const std::string& service) const {
-    if (is_the_server(service)) {
-      return ready() ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
-    }
-    const auto model = services.catalog()->find(service);
-    if (!model) return HealthCheckResponse::SERVICE_UNKNOWN;
-    const std::string state = services.residency.state_of((*model)->name);
-    const bool answers = state == "ready" || state == "busy";
-    return answers ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
-  }
-
-  const residency::Services services;
-  const std::function<bool()> ready;
-  HealthChanges& changes;
-};
-
-// One watch: what it says is looked up on the core strand, once for any number of changes that come
-// before it is.
-class HealthService::WatchCall : public rpc::EventWriter<HealthCheckResponse> {
+// One watch, which ends with its caller's rights.
+class HealthService::WatchCall : public rpc::EventWriter<HealthCheckResponse>,
+                                 public HealthWatches::Listener {
  public:
-  WatchCall(grpc::CallbackServerContext& context, std::shared_ptr<const Looks> looks,
-            std::string name)
-      : EventWriter(context), looks_(std::move(looks)), name_(std::move(name)) {}
+  WatchCall(grpc::CallbackServerContext& context, std::shared_ptr<const rpc::CallAccess> access,
+            core::Caller caller)
+      : EventWriter(context), access_(std::move(access)), caller_(std::move(caller)) {}
 
-  void run(const std::shared_ptr<WatchCall>& self) {
-    token_.emplace(looks_->changes, [weak = std::weak_ptr(self)] {
-      if (const auto call = weak.lock()) call->look(call);
-    });
-    look(self);
+  // Before gRPC has it.
+  void run(std::unique_ptr<HealthWatches::Watch> watch, std::shared_ptr<void> known) {
+    watch_ = std::move(watch);
+    known_ = std::move(known);
+  }
+  void refuse(const Error& error) {
+    const v1::ErrorDetail detail = rpc::detail_for(*access_, caller_, error, {});
+    Error told = error;
+    told.message = detail.message();
+    fail(detail, rpc::to_status(told));
   }
 
  private:
-  void look(const std::shared_ptr<WatchCall>& self) {
-    if (looking_.exchange(true)) return;
-    looks_->services.clock.post([self] {
-      self->looking_ = false;
-      if (self->over_) return;
-      const HealthCheckResponse::ServingStatus status = self->looks_->status_of(self->name_);
-      if (self->told_ == status) return;
-      self->told_ = status;
-      HealthCheckResponse response;
-      response.set_status(status);
-      // Only the latest counts for a client that reads slowly.
-      self->push_latest(std::move(response), [](const HealthCheckResponse&) { return true; });
-    });
+  void on_health(HealthWatches::Health health) override {
+    if (told_ == health) return;
+    told_ = health;
+    HealthCheckResponse response;
+    response.set_status(health);
+    // Only the latest counts for a client that reads slowly.
+    push_latest(std::move(response), [](const HealthCheckResponse&) { return true; });
   }
-
   void on_over() override {
-    over_ = true;
-    // Not from within the changes' lock, which a look may hold with the last reference to this.
-    looks_->services.clock.post(
-        [self = std::static_pointer_cast<WatchCall>(shared_from_this())] { self->token_.reset(); });
+    watch_.reset();
+    known_.reset();
   }
 
-  const std::shared_ptr<const Looks> looks_;
-  const std::string name_;
-  std::optional<HealthChanges::Token> token_;
-  std::atomic<bool> looking_{false};
-  std::atomic<bool> over_{false};
-  std::optional<HealthCheckResponse::ServingStatus> told_;  // core strand
+  const std::shared_ptr<const rpc::CallAccess> access_;
+  const core::Caller caller_;
+  std::unique_ptr<HealthWatches::Watch> watch_;
+  std::shared_ptr<void> known_;
+  std::optional<HealthWatches::Health> told_;  // core strand
 };
 
 HealthService::HealthService(residency::Services services, rpc::CallAccess access,
-                             std::function<bool()> ready, HealthChanges& changes)
-    : access_(std::move(access)),
-      looks_(new Looks{std::move(services), std::move(ready), changes}) {}
+                             HealthWatches& watches, WatchCaller watch_caller)
+    : services_(std::move(services)),
+      access_(std::make_shared<const rpc::CallAccess>(std::move(access))),
+      watches_(watches),
+      watch_caller_(std::move(watch_caller)) {}
 
 grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* context,
                                                const HealthCheckRequest* request,
                                                HealthCheckResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  core::Caller caller;
-  if (!is_the_server(request->service())) {
-    const Result<core::Caller> known = access_.caller_of(*context);
-    if (!known) {
-      rpc::finish_badly(*context, *reactor, rpc::detail_for(access_, caller, known.error(), {}),
-                        known.error());
-      return reactor;
-    }
-    caller = *known;
+  const Result<core::Caller> known = access_->caller_of(*context);
+  const core::Caller caller = known.value_or(core::Caller());
+  if (const Status may = may_ask(*request, known); !may) {
+    rpc::finish_badly(*context, *reactor, rpc::detail_for(*access_, caller, may.error(), {}),
+                      may.error());
+    return reactor;
   }
-  looks_->services.clock.post(
-      [this, context, reactor, response, caller, name = request->service()] {
-        const HealthCheckResponse::ServingStatus status = looks_->status_of(name);
-        if (status == HealthCheckResponse::SERVICE_UNKNOWN) {
-          const Error error = looks_->services.catalog()->find(name).error();
-          return rpc::finish_badly(*context, *reactor, rpc::detail_for(access_, caller, error, {}),
-                                   error);
-        }
-        response->set_status(status);
-        reactor->Finish(grpc::Status::OK);
-      });
+  services_.clock.post([this, context, reactor, response, caller, name = request->service()] {
+    const HealthWatches::Health health = watches_.health_of(name);
+    if (health == HealthCheckResponse::SERVICE_UNKNOWN) {
+      const Error error = services_.catalog()->find(name).error();
+      return rpc::finish_badly(*context, *reactor, rpc::detail_for(*access_, caller, error, {}),
+                               error);
+    }
+    response->set_status(health);
+    reactor->Finish(grpc::Status::OK);
+  });
   return reactor;
 }
 
 grpc::ServerWriteReactor<HealthCheckResponse>* HealthService::Watch(
     grpc::CallbackServerContext* context, const HealthCheckRequest* request) {
-  const auto call = std::make_shared<WatchCall>(*context, looks_, request->service());
+  const Result<core::Caller> known = access_->caller_of(*context);
+  const auto call = std::make_shared<WatchCall>(*context, access_, known.value_or(core::Caller()));
   call->begin(call);
-  if (!is_the_server(request->service())) {
-    const Result<core::Caller> known = access_.caller_of(*context);
-    if (!known) {
-      call->fail(rpc::detail_for(access_, {}, known.error(), {}), rpc::to_status(known.error()));
-      return call.get();
-    }
+  if (const Status may = may_ask(*request, known); !may) {
+    call->refuse(may.error());
+    return call.get();
   }
-  call->run(call);
+  std::optional<std::string> tenant;
+  if (known) tenant = known->tenant;
+  auto watch = watches_.watch(request->service(), std::move(tenant), call);
+  if (!watch) {
+    call->refuse(watch.error());
+    return call.get();
+  }
+  std::shared_ptr<void> same_caller;
+  if (known && watch_caller_) {
+    same_caller = watch_caller_(*known, [weak = std::weak_ptr(call)](const Error& error) {
+      if (const auto refused = weak.lock()) refused->refuse(error);
+    });
+  }
+  call->run(*std::move(watch), std::move(same_caller));
   return call.get();
 }
 

@@ -4,45 +4,18 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <set>
-#include <string>
 
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "supervisor/gateway/grpc/health_watches.h"
 #include "supervisor/residency/services.h"
 #include "supervisor/rpc/call_access.h"
 
 namespace berth::gateway {
 
-// Tells whoever watches the health of models that it may have changed. Thread-safe.
-class HealthChanges {
-  struct Shared;
-
- public:
-  // `look` is called on the thread that calls changed(), until the token is dropped. It must not
-  // block, and not call this. May outlive the changes.
-  class Token {
-   public:
-    Token(HealthChanges& changes, std::function<void()> look);
-    Token(const Token&) = delete;
-    Token& operator=(const Token&) = delete;
-    ~Token();
-
-   private:
-    friend HealthChanges;
-    const std::shared_ptr<Shared> shared_;
-    const std::function<void()> look_;
-  };
-
-  void changed();
-
- private:
-  struct Shared {
-    std::mutex mutex;
-    std::set<Token*> tokens;
-  };
-  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
-};
+// Tells, as long as what it returns is kept, of a caller who is not any more who he was. Any
+// thread.
+using WatchCaller = std::function<std::shared_ptr<void>(
+    core::Caller caller, std::function<void(const Error& error)> on_refused)>;
 
 // grpc.health.v1: the service "" is the server, and every model is one by its name or alias. Live
 // is not ready, and ready is not model-ready (T94): a model is SERVING while an instance of it can
@@ -50,9 +23,12 @@ class HealthChanges {
 // own health is told to everybody, a model's to those who may call.
 class HealthService : public grpc::health::v1::Health::CallbackService {
  public:
-  // `ready`: whether the server takes requests; any thread. All outlive the calls.
-  HealthService(residency::Services services, rpc::CallAccess access, std::function<bool()> ready,
-                HealthChanges& changes);
+  // What a request may be long, bytes: names are shorter.
+  static constexpr std::size_t kMostRequest = 1024;
+
+  // All outlive the calls. `watch_caller` may be empty: everybody always is who he was.
+  HealthService(residency::Services services, rpc::CallAccess access, HealthWatches& watches,
+                WatchCaller watch_caller);
 
   grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
                                   const grpc::health::v1::HealthCheckRequest* request,
@@ -64,10 +40,10 @@ class HealthService : public grpc::health::v1::Health::CallbackService {
  private:
   class WatchCall;
 
-  struct Looks;
-
-  const rpc::CallAccess access_;
-  const std::shared_ptr<const Looks> looks_;  // a watch may look once more when this is gone
+  const residency::Services services_;
+  const std::shared_ptr<const rpc::CallAccess> access_;  // a watch may end when this is gone
+  HealthWatches& watches_;
+  const WatchCaller watch_caller_;
 };
 
 }  // namespace berth::gateway

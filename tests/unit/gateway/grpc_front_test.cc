@@ -727,6 +727,23 @@ TEST_F(GrpcFrontTest, ACallThatEndsBeforeItsMessageCostsNothing) {
   EXPECT_TRUE(who(*v1::Inference::NewStub(to)).status.ok());
 }
 
+TEST_F(GrpcFrontTest, S6_WhoNeedsNoKeyKeepsNoCallWithoutAMessage) {
+  auto server = GrpcServer::listen(
+      {.addresses = {"127.0.0.1:0"}}, authenticator_, {}, [](const rpc::CallAccess& access) {
+        GrpcServer::Services services;
+        services.push_back(
+            timed(std::make_unique<WhoService>(access), v1::Inference::service_full_name(), 100ms));
+        return services;
+      });
+  ASSERT_TRUE(server) << server.error().message;
+  const auto to = channel((*server)->addresses().front());
+  SilentCall call(to, "/berth.v1.Inference/ListModels", "");
+  EXPECT_EQ(call.status().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(call.status().error_message(), "The message did not come in time.");
+  EXPECT_EQ(authenticator_.asked, 0);
+  EXPECT_TRUE(who(*v1::Inference::NewStub(to)).status.ok()) << "the connection goes on";
+}
+
 TEST_F(GrpcFrontTest, ATakenAddressIsNamed) {
   const auto server = listen({.addresses = {"127.0.0.1:0"}});
   ASSERT_TRUE(server);

@@ -124,8 +124,8 @@ class GrpcServicesTest : public testing::Test {
         [this](const rpc::CallAccess& access) {
           GrpcServer::Services services;
           services.push_back(std::make_unique<InferenceService>(services_, access));
-          services.push_back(std::make_unique<HealthService>(
-              services_, access, [this] { return ready_.load(); }, changes_));
+          services.push_back(
+              std::make_unique<HealthService>(services_, access, watches_, watch_caller()));
           services.push_back(std::make_unique<ReflectionService>(
               access, std::vector<std::string>{v1::Inference::service_full_name(),
                                                Health::service_full_name()}));
@@ -139,6 +139,31 @@ class GrpcServicesTest : public testing::Test {
                                          grpc::InsecureChannelCredentials(), arguments);
     inference_ = v1::Inference::NewStub(channel_);
     health_ = Health::NewStub(channel_);
+  }
+
+  WatchCaller watch_caller() {
+    return [this](const core::Caller&, std::function<void(const Error&)> on_refused) {
+      const std::lock_guard lock(mutex_);
+      watched_callers_.push_back(std::move(on_refused));
+      return std::make_shared<int>();
+    };
+  }
+  int looked_up() {
+    const std::lock_guard lock(mutex_);
+    return looked_up_;
+  }
+  // A watch that has told what it found; else it is refused.
+  struct OpenWatch {
+    std::unique_ptr<grpc::ClientContext> context;
+    std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> stream;
+    bool told = false;
+  };
+  OpenWatch watch(const HealthCheckRequest& request, bool with_key = true) {
+    OpenWatch made{context(with_key), {}};
+    made.stream = health_->Watch(made.context.get(), request);
+    HealthCheckResponse response;
+    made.told = made.stream->Read(&response);
+    return made;
   }
 
   void set_models(std::vector<std::shared_ptr<const catalog::Model>> models) {
@@ -192,6 +217,8 @@ class GrpcServicesTest : public testing::Test {
   process::AsioClock clock_{io_};
   std::mutex mutex_;
   std::shared_ptr<const catalog::Catalog> catalog_;
+  int looked_up_ = 0;
+  std::vector<std::function<void(const Error&)>> watched_callers_;
   std::atomic<bool> ready_{true};
   AwaitedEvents events_;
   residency::RequestBook requests_{clock_, events_};
@@ -201,10 +228,11 @@ class GrpcServicesTest : public testing::Test {
                                       residency_,
                                       [this] {
                                         const std::lock_guard lock(mutex_);
+                                        ++looked_up_;
                                         return catalog_;
                                       },
                                       requests_};
-  HealthChanges changes_;
+  HealthWatches watches_{services_, [this] { return ready_.load(); }};
   const KeyAuthenticator authenticator_;
   std::unique_ptr<GrpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
@@ -392,15 +420,15 @@ TEST_F(GrpcServicesTest, T94_AWatchTellsChangesAndNothingElse) {
   HealthCheckResponse response;
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVICE_UNKNOWN);
-  changes_.changed();  // of something else
+  watches_.changed();  // of something else
   set_models({sim::make_model("later")});
-  changes_.changed();
+  watches_.changed();
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
   with->TryCancel();
   EXPECT_FALSE(watch->Read(&response));
   EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::CANCELLED);
-  changes_.changed();
+  watches_.changed();
 }
 
 TEST_F(GrpcServicesTest, T94_AWatchOfTheServerEndsWithItsReadiness) {
@@ -410,9 +438,88 @@ TEST_F(GrpcServicesTest, T94_AWatchOfTheServerEndsWithItsReadiness) {
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
   ready_ = false;
-  changes_.changed();
+  watches_.changed();
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+}
+
+TEST_F(GrpcServicesTest, S6_StrangersWhoWatchLeavePlacesForOthers) {
+  std::vector<OpenWatch> strangers;
+  for (std::size_t i = 0; i < HealthWatches::kMostOfStrangers; ++i) {
+    strangers.push_back(watch({}, false));
+    ASSERT_TRUE(strangers.back().told) << i;
+  }
+  OpenWatch refused = watch({}, false);
+  EXPECT_FALSE(refused.told);
+  EXPECT_EQ(refused.stream->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(detail_of(*refused.context).reason(), "queue_full");
+  EXPECT_EQ(check("", false).second, HealthCheckResponse::SERVING);
+
+  std::vector<OpenWatch> of_tenant;
+  for (std::size_t i = 0; i < HealthWatches::kMostOfTenant; ++i) {
+    of_tenant.push_back(watch({}));
+    ASSERT_TRUE(of_tenant.back().told) << i;
+  }
+  refused = watch({});
+  EXPECT_FALSE(refused.told);
+  EXPECT_EQ(refused.stream->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+
+  strangers.front().context->TryCancel();
+  // The server hears of it later than its client.
+  const auto until = std::chrono::steady_clock::now() + kGenerous;
+  while (!watch({}, false).told) ASSERT_LT(std::chrono::steady_clock::now(), until);
+  for (const OpenWatch& one : strangers) one.context->TryCancel();
+  for (const OpenWatch& one : of_tenant) one.context->TryCancel();
+}
+
+TEST_F(GrpcServicesTest, S6_ALongHealthRequestIsNotKept) {
+  HealthCheckRequest named;
+  named.set_service(std::string(2000, 'a'));
+  HealthCheckRequest padded;
+  padded.GetReflection()->MutableUnknownFields(&padded)->AddLengthDelimited(15,
+                                                                            std::string(2000, 'a'));
+  for (const HealthCheckRequest& request : {named, padded}) {
+    const auto with = context();
+    HealthCheckResponse response;
+    EXPECT_EQ(health_->Check(with.get(), request, &response).error_code(),
+              grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(detail_of(*with).param(), "service");
+    const OpenWatch refused = watch(request);
+    EXPECT_FALSE(refused.told);
+    if (refused.told) refused.context->TryCancel();
+    EXPECT_EQ(refused.stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+}
+
+TEST_F(GrpcServicesTest, S6_AWatchEndsWithItsKey) {
+  HealthCheckRequest request;
+  request.set_service("demo");
+  const OpenWatch open = watch(request);
+  ASSERT_TRUE(open.told);
+  {
+    const std::lock_guard lock(mutex_);
+    ASSERT_EQ(watched_callers_.size(), 1U);
+    watched_callers_.front()(Error(Reason::kUnauthenticated, "This key is not known any more."));
+  }
+  HealthCheckResponse response;
+  EXPECT_FALSE(open.stream->Read(&response));
+  EXPECT_EQ(open.stream->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(detail_of(*open.context).reason(), "unauthenticated");
+}
+
+TEST_F(GrpcServicesTest, AChangeIsLookedUpOnceForAllWhoWatch) {
+  HealthCheckRequest request;
+  request.set_service("demo");
+  std::vector<OpenWatch> open;
+  for (int i = 0; i < 10; ++i) {
+    open.push_back(watch(request));
+    ASSERT_TRUE(open.back().told);
+  }
+  const int before = looked_up();
+  watches_.changed();
+  EXPECT_EQ(check("demo").second, HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(looked_up() - before, 2) << "the check's is one";
+  for (const OpenWatch& one : open) one.context->TryCancel();
 }
 
 TEST_F(GrpcServicesTest, ReflectionTellsWhatIsOfferedAndNothingElse) {
