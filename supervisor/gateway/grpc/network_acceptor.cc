@@ -3,8 +3,10 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "common/loopback.h"
@@ -15,6 +17,8 @@ namespace {
 constexpr int kBacklog = 1024;
 // For what was sent to be acknowledged.
 constexpr unsigned kLostAfterMs = 20'000;
+// Of a free port at all addresses of a name.
+constexpr int kMostTries = 8;
 
 using Resolved = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
@@ -58,6 +62,58 @@ UniqueFd open_listener(sockaddr_storage& address, socklen_t size) {
   return usable ? std::move(listener) : UniqueFd();
 }
 
+Result<std::vector<SocketAddress>> resolve(const std::string& host, const std::string& port) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  const int failed = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &list);
+  if (failed != 0) return fail(Reason::kConflict, ::gai_strerror(failed));
+  const Resolved resolved(list, &::freeaddrinfo);
+  std::vector<SocketAddress> addresses;
+  for (const addrinfo* one = resolved.get(); one != nullptr; one = one->ai_next) {
+    SocketAddress& address = addresses.emplace_back();
+    std::memcpy(&address.bytes, one->ai_addr, one->ai_addrlen);
+    address.size = one->ai_addrlen;
+  }
+  return addresses;
+}
+
+// Those of one name, all at one port.
+struct Opened {
+  std::vector<UniqueFd> listeners;
+  bool any_port = false;
+  in_port_t port = 0;
+  int failed = 0;  // an errno
+};
+
+Opened open_all(const std::vector<SocketAddress>& addresses) {
+  Opened opened;
+  opened.failed = EADDRNOTAVAIL;
+  for (auto one = addresses.begin(); one != addresses.end(); ++one) {
+    // A resolver says it twice where a file of hosts does.
+    const auto same = [one](const SocketAddress& earlier) {
+      return earlier.size == one->size && std::memcmp(&earlier.bytes, &one->bytes, one->size) == 0;
+    };
+    if (std::any_of(addresses.begin(), one, same)) continue;
+    sockaddr_storage at = one->bytes;
+    opened.any_port = port_of(at) == 0;
+    if (opened.port != 0) port_of(at) = opened.port;
+    UniqueFd listener = open_listener(at, one->size);
+    if (listener) {
+      opened.port = port_of(at);
+      opened.listeners.push_back(std::move(listener));
+      continue;
+    }
+    opened.failed = errno;
+    // A name may stand for addresses of a protocol that this machine does not speak.
+    if (opened.failed != EAFNOSUPPORT && opened.failed != EADDRNOTAVAIL) return opened;
+  }
+  if (!opened.listeners.empty()) opened.failed = 0;
+  return opened;
+}
+
 }  // namespace
 
 NetworkPeer network_peer_of(const sockaddr_storage& address) {
@@ -88,35 +144,23 @@ Status NetworkAcceptor::listen_on(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   std::string host = address.substr(0, colon);
   if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int failed = ::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &list);
-  if (failed != 0) return fail(cannot_listen(address, ::gai_strerror(failed)));
-  const Resolved resolved(list, &::freeaddrinfo);
-  in_port_t port = 0;
-  int why = EADDRNOTAVAIL;
-  for (const addrinfo* one = resolved.get(); one != nullptr; one = one->ai_next) {
-    sockaddr_storage at{};
-    std::memcpy(&at, one->ai_addr, one->ai_addrlen);
-    if (port != 0) port_of(at) = port;
-    UniqueFd listener = open_listener(at, one->ai_addrlen);
-    if (listener) {
-      port = port_of(at);
-      listeners_.push_back(std::move(listener));
-      continue;
+  const std::string port = address.substr(colon + 1);
+  for (int tries = kMostTries;; --tries) {
+    Result<std::vector<SocketAddress>> resolved =
+        options_.resolve ? options_.resolve(host, port) : resolve(host, port);
+    if (!resolved) return fail(cannot_listen(address, resolved.error().message));
+    Opened opened = open_all(*resolved);
+    if (opened.failed == 0) {
+      std::ranges::move(opened.listeners, std::back_inserter(listeners_));
+      addresses_.push_back(address.substr(0, colon + 1) + std::to_string(ntohs(opened.port)));
+      return {};
     }
-    why = errno;
-    // A name may stand for addresses of a protocol that this machine does not speak.
-    if (why != EAFNOSUPPORT && why != EADDRNOTAVAIL) break;
+    // The port that the first of them got another program has at the next.
+    const bool other_port_may_do = opened.any_port && opened.failed == EADDRINUSE;
+    if (!other_port_may_do || tries == 1) {
+      return fail(cannot_listen(address, errno_text(opened.failed)));
+    }
   }
-  if (port == 0 || (why != EAFNOSUPPORT && why != EADDRNOTAVAIL)) {
-    return fail(cannot_listen(address, errno_text(why)));
-  }
-  addresses_.push_back(address.substr(0, colon + 1) + std::to_string(ntohs(port)));
-  return {};
 }
 
 Status NetworkAcceptor::start() {

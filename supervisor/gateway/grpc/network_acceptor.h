@@ -25,6 +25,12 @@ struct NetworkPeer {
 };
 NetworkPeer network_peer_of(const sockaddr_storage& address);
 
+// Where one can listen.
+struct SocketAddress {
+  sockaddr_storage bytes{};
+  socklen_t size = 0;
+};
+
 // Takes connections from the network, on a thread of its own. Destroying it ends that.
 class NetworkAcceptor {
  public:
@@ -32,6 +38,11 @@ class NetworkAcceptor {
     std::vector<std::string> addresses;  // "HOST:PORT", checked by the configuration; port 0: any
     // On the acceptor's thread, one call at a time.
     std::function<void(UniqueFd connection)> on_connection;
+    // What a host's name stands for, at that port. Errors: their message says why. Empty: as the
+    // system resolves it.
+    std::function<Result<std::vector<SocketAddress>>(const std::string& host,
+                                                     const std::string& port)>
+        resolve{};
     // Connections at once, beyond which a new one is closed: those from elsewhere, and, so that
     // neither is in the other's way, those of this machine.
     ConnectionBounds bounds{.most = 512, .most_untrusted = 512, .most_of_owner = 256};

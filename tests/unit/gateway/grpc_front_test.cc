@@ -318,6 +318,52 @@ TEST(NetworkAcceptor, S6_OneAddressNeverTakesAllConnections) {
   EXPECT_EQ(count, 4);
 }
 
+SocketAddress place(const std::string& host, std::uint16_t port = 0) {
+  SocketAddress made{address_of(host), sizeof(sockaddr_in)};
+  reinterpret_cast<sockaddr_in&>(made.bytes).sin_port = htons(port);
+  return made;
+}
+
+TEST(NetworkAcceptor, ANameMaySayAnAddressTwice) {
+  const auto acceptor = NetworkAcceptor::listen(
+      {.addresses = {"host:0"},
+       .on_connection = {},
+       .resolve = [](const std::string& host, const std::string& port) {
+         EXPECT_EQ(host + " " + port, "host 0");
+         return std::vector{place("127.0.0.1"), place("127.0.0.2"), place("127.0.0.1")};
+       }});
+  ASSERT_TRUE(acceptor) << acceptor.error().message;
+  EXPECT_EQ((*acceptor)->addresses().size(), 1U);
+}
+
+// What stands for everybody cannot have the port of another of them.
+TEST(NetworkAcceptor, AnyPortIsOneThatIsFreeAtEachAddress) {
+  int asked = 0;
+  const auto listen = [&](const std::string& port, int taken_until) {
+    asked = 0;
+    return NetworkAcceptor::listen(
+        {.addresses = {"host:" + port},
+         .on_connection = {},
+         .resolve = [&asked, taken_until](const std::string& /*host*/, const std::string& number) {
+           const auto at = static_cast<std::uint16_t>(std::stoul(number));
+           std::vector made{place("127.0.0.1", at)};
+           if (++asked <= taken_until) made.push_back(place("0.0.0.0", at));
+           return made;
+         }});
+  };
+  const auto found = listen("0", 2);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(asked, 3);
+  const auto none = listen("0", 1000);
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("host:0"), std::string::npos) << none.error().message;
+  EXPECT_LT(asked, 100);
+
+  const std::string& address = (*found)->addresses().front();
+  EXPECT_FALSE(listen(address.substr(address.rfind(':') + 1), 0)) << "it is taken";
+  EXPECT_EQ(asked, 1) << "no other was asked for";
+}
+
 // Who has ended, for another thread.
 class Ends {
  public:
