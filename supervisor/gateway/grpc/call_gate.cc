@@ -26,27 +26,30 @@ struct GateRules {
   std::chrono::milliseconds message_within;  // zero: there is no such bound
 };
 
-std::optional<Error>& refusal_here() {
-  thread_local std::optional<Error> refusal;
-  return refusal;
+std::optional<Status>& verdict_here() {
+  thread_local std::optional<Status> verdict;
+  return verdict;
 }
 
 // Takes the message, which may be null: the call ended before it came.
-void hand_over(MethodHandler& to, const Parameter& call, grpc_byte_buffer* message) {
+void hand_over(MethodHandler& to, const Parameter& call, grpc_byte_buffer* message,
+               std::optional<Status> verdict) {
+  verdict_here() = std::move(verdict);
   grpc::Status status;
   void* data = nullptr;
   void* request = to.Deserialize(call.call->call(), message, &status, &data);
   to.RunHandler(
       Parameter(call.call, call.server_context, request, status, data, call.call_requester));
+  verdict_here().reset();
 }
 
 // A message that is being received. Deletes itself when it is handed over.
 class Reading : public grpc_completion_queue_functor {
  public:
-  // Zero: there is as much time as the call has.
-  static void start(MethodHandler& to, const Parameter& call, std::chrono::milliseconds within) {
+  static void start(MethodHandler& to, const Parameter& call, const GateRules& rules) {
     // Until gRPC calls back.
-    Reading* reading = std::make_unique<Reading>(to, call).release();
+    Reading* reading = std::make_unique<Reading>(to, call, rules.access.has_value()).release();
+    const std::chrono::milliseconds within = rules.message_within;
     if (within > std::chrono::milliseconds(0)) reading->end_after(within);
     grpc_op receive{};
     receive.op = GRPC_OP_RECV_MESSAGE;
@@ -56,7 +59,8 @@ class Reading : public grpc_completion_queue_functor {
     if (started != GRPC_CALL_OK) on_received(reading, 0);
   }
 
-  Reading(MethodHandler& to, const Parameter& call) : to_(to), call_(call) {
+  Reading(MethodHandler& to, const Parameter& call, bool admitted)
+      : to_(to), call_(call), admitted_(admitted) {
     functor_run = &on_received;
     inlineable = 0;
     grpc_call_ref(call_.call->call());
@@ -79,11 +83,14 @@ class Reading : public grpc_completion_queue_functor {
   }
   static void on_received(grpc_completion_queue_functor* functor, int /*ok*/) {
     const std::unique_ptr<Reading> self(static_cast<Reading*>(functor));
-    hand_over(self->to_, self->call_, self->message_);
+    std::optional<Status> verdict;
+    if (self->admitted_) verdict.emplace();
+    hand_over(self->to_, self->call_, self->message_, std::move(verdict));
   }
 
   MethodHandler& to_;
   const Parameter call_;
+  const bool admitted_;  // otherwise nobody asked who calls
   grpc_byte_buffer* message_ = nullptr;
   grpc::Alarm alarm_;  // its going ends it
 };
@@ -96,10 +103,8 @@ class Handler : public MethodHandler {
     const auto& context = static_cast<const grpc::CallbackServerContext&>(*call.server_context);
     const Result<core::Caller> caller =
         rules_.access ? rules_.access->caller_of(context) : core::Caller();
-    if (caller) return Reading::start(behind_, call, rules_.message_within);
-    refusal_here() = caller.error();
-    hand_over(behind_, call, grpc_raw_byte_buffer_create(nullptr, 0));
-    refusal_here().reset();
+    if (caller) return Reading::start(behind_, call, rules_);
+    hand_over(behind_, call, grpc_raw_byte_buffer_create(nullptr, 0), fail(caller.error()));
   }
 
  private:
@@ -157,8 +162,8 @@ std::unique_ptr<grpc::Service> timed(std::unique_ptr<grpc::Service> service,
   return make_gate(std::move(service), name, {.access = {}, .message_within = within});
 }
 
-const std::optional<Error>& refusal_at_gate() {
-  return refusal_here();
+const std::optional<Status>& verdict_at_gate() {
+  return verdict_here();
 }
 
 }  // namespace berth::gateway

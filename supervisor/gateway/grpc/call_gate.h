@@ -16,7 +16,7 @@ namespace berth::gateway {
 // its message is read: gRPC itself hands a call with one message over when that has come, so that
 // somebody without a key could let the server keep messages of the largest size. A call that
 // `access` refuses reaches the service with an empty message, so that the service ends it in its
-// own way: what it then asks refusal_at_gate() is the reason.
+// own way: what it then asks verdict_at_gate() is the reason.
 //
 // The service has callback methods only, none of which takes a stream; `name` is its full one. What
 // is returned owns it, and is served in its place.
@@ -29,7 +29,9 @@ std::unique_ptr<grpc::Service> gated(std::unique_ptr<grpc::Service> service,
 std::unique_ptr<grpc::Service> timed(std::unique_ptr<grpc::Service> service,
                                      const std::string& name, std::chrono::milliseconds within);
 
-// Why the call that is just handed over on this thread was refused at the gate; absent: it was not.
-const std::optional<Error>& refusal_at_gate();
+// Of the call that is just handed over on this thread: whether its caller was let in at the gate,
+// or why not; absent: nobody asked there, as it came through none, or one that is open to
+// everybody.
+const std::optional<Status>& verdict_at_gate();
 
 }  // namespace berth::gateway

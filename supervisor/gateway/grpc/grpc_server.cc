@@ -77,13 +77,16 @@ struct Common {
   [[nodiscard]] Result<core::Caller> caller_of(const Peer& peer,
                                                const grpc::CallbackServerContext& context,
                                                int calls = 0) const {
-    if (const auto& refusal = refusal_at_gate()) return fail(*refusal);
+    const std::optional<Status>& verdict = verdict_at_gate();
+    if (verdict && !*verdict) return fail(verdict->error());
     if (closing) return fail(Reason::kShuttingDown, "The server is stopping.");
-    if (calls > most_calls_of_user && !peer.admin) {
+    // Whoever was let in stays so, however many come while his message does.
+    if (!verdict && calls > most_calls_of_user && !peer.admin) {
       return fail(Reason::kQueueFull, "This user already has " +
                                           std::to_string(most_calls_of_user) +
                                           " calls. Wait for some of them to end.");
     }
+    // Also of one who was let in: his key may have gone since then.
     return authenticator.authenticate(peer, presented(context));
   }
 };

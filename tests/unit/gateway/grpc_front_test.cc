@@ -557,6 +557,22 @@ class WhoService : public v1::Inference::CallbackService {
     reactor->Finish(grpc::Status::OK);
     return reactor;
   }
+  inline static std::atomic<int> counting{0};
+  // Goes on until its client is gone, whoever calls.
+  grpc::ServerUnaryReactor* CountTokens(grpc::CallbackServerContext* /*context*/,
+                                        const v1::TokenizeRequest* /*request*/,
+                                        v1::CountTokensResponse* /*response*/) override {
+    class Endless : public grpc::ServerUnaryReactor {
+     public:
+      Endless() {
+        ++counting;
+        counting.notify_all();
+      }
+      void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+      void OnDone() override { delete this; }  // NOLINT(cppcoreguidelines-owning-memory)
+    };
+    return std::make_unique<Endless>().release();
+  }
   // Goes on until its client is gone.
   grpc::ServerWriteReactor<v1::GenerateEvent>* Generate(
       grpc::CallbackServerContext* context, const v1::GenerateRequest* /*request*/) override {
@@ -617,7 +633,10 @@ class SilentCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
 
   grpc::Status status() { return status_.get(); }
   // At last.
-  void send() { StartWriteLast(&message_, {}); }
+  void send() {
+    StartWriteLast(&message_, {});
+    StartRead(&answer_);
+  }
   std::string detail() const {
     const auto& trailers = context_.GetServerTrailingMetadata();
     const auto found = trailers.find(rpc::kErrorTrailer);
@@ -631,6 +650,7 @@ class SilentCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   grpc::ClientContext context_;
   grpc::Slice nothing_;
   const grpc::ByteBuffer message_{&nothing_, 1};
+  grpc::ByteBuffer answer_;
   std::promise<grpc::Status> done_;
   std::shared_future<grpc::Status> status_ = done_.get_future().share();
 };
@@ -851,6 +871,25 @@ TEST_F(GrpcFrontTest, S6_OneUserHasABoundOfCalls) {
   bool taken = false;
   while (!taken && std::chrono::steady_clock::now() < until) taken = said(other).ok();
   EXPECT_TRUE(taken);
+}
+
+TEST_F(GrpcFrontTest, WhoWasLetInStaysSoHoweverManyComeAfterwards) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  const std::string path = folder_.file("s");
+  ASSERT_EQ(::chmod(std::filesystem::path(path).parent_path().c_str(), 0755), 0);
+  const auto server = listen({.sockets = {path}, .most_calls_of_user = 1});
+  ASSERT_TRUE(server);
+  const auto other = connect_as_nobody(path);
+  ASSERT_TRUE(other);
+  SilentCall first(other, "/berth.v1.Inference/ListModels", "");
+  authenticator_.asked.wait(0);
+  const int before = WhoService::counting;
+  const SilentCall beyond(other, "/berth.v1.Inference/CountTokens", "");
+  WhoService::counting.wait(before);
+  EXPECT_EQ(authenticator_.asked, 1) << "it is refused";
+  first.send();
+  EXPECT_TRUE(first.status().ok()) << first.status().error_message();
+  EXPECT_EQ(authenticator_.asked, 2) << "its key may have gone";
 }
 
 TEST_F(GrpcFrontTest, S6_TlsOnTheNetwork) {
