@@ -25,7 +25,10 @@ bool GivenConnections::add(int fd, std::string owner, bool trusted) {
     std::erase_if(given_, [](const Given& one) { return inode_of(one.fd) != one.inode; });
     if (!fits(owner, trusted)) return false;
   }
-  given_.push_back({fd, inode_of(fd), std::move(owner), trusted});
+  // Without it nothing would tell when the connection is gone.
+  const std::uint64_t inode = inode_of(fd);
+  if (inode == 0) return false;
+  given_.push_back({fd, inode, std::move(owner), trusted});
   return true;
 }
 

@@ -24,7 +24,8 @@ class GivenConnections {
  public:
   explicit GivenConnections(const ConnectionBounds& bounds) : bounds_(bounds) {}
 
-  // Counts the connection where there is room for it; else it has to be closed.
+  // Counts the connection where there is room for it, and the kernel tells it apart; else it has to
+  // be closed.
   bool add(int fd, std::string owner, bool trusted);
 
  private:

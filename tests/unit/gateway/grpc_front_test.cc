@@ -238,6 +238,13 @@ TEST(GivenConnections, S6_WhatOthersHoldBesideTheirsIsBounded) {
   EXPECT_TRUE(given.add(sockets.open(), "3", false)) << "one has ended";
 }
 
+TEST(GivenConnections, OneThatCannotBeToldApartTakesNoPlace) {
+  Sockets sockets;
+  GivenConnections given({.most = 1, .most_untrusted = 1, .most_of_owner = 1});
+  EXPECT_FALSE(given.add(-1, "1", false));
+  EXPECT_TRUE(given.add(sockets.open(), "1", false));
+}
+
 sockaddr_storage address_of(const std::string& text) {
   sockaddr_storage address{};
   auto& four = reinterpret_cast<sockaddr_in&>(address);
