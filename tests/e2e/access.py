@@ -14,6 +14,13 @@ BOTH_DOORS = '[server]\ngrpc = ["unix:run/berth.sock", "127.0.0.1:0"]\n'
 COMPLETE = ("complete", "demo", "once upon", "--max-tokens", "1")
 
 
+def curl_speaks_http2() -> bool:
+    if not shutil.which("curl"):
+        return False
+    return "HTTP2" in subprocess.run(["curl", "--version"], capture_output=True, text=True,
+                                     timeout=programs.DEADLINE, check=False).stdout
+
+
 class Access(KeyScenario):
 
     # --- the file
@@ -75,6 +82,27 @@ class Access(KeyScenario):
         said = [answer.stderr.splitlines()[0] for answer in (revoked, wrong)]
         self.assertEqual(said[0], said[1], "unknown and revoked are one")
         self.assertEqual(self.come(daemon, second, "models").returncode, 0)
+
+    @unittest.skipUnless(curl_speaks_http2(), "asks what `berth` never does")
+    def test_S6_a_watch_of_health_ends_with_its_key(self) -> None:
+        key = self.add_key("alice")
+        daemon = self.serve(BOTH_DOORS + KEYS)
+        question = self.workspace.path / "question"
+        question.write_bytes(b"\0\0\0\0\x06\x0a\x04demo")
+        headers = self.workspace.path / "headers"
+        watch = subprocess.Popen(
+            ["curl", "-sN", "--http2-prior-knowledge", "--noproxy", "*", "-D", str(headers),
+             "-H", "content-type: application/grpc", "-H", "te: trailers",
+             "-H", f"authorization: Bearer {key}", "--data-binary", f"@{question}",
+             f"http://{self.tcp(daemon)}/grpc.health.v1.Health/Watch"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(watch.wait, programs.DEADLINE)
+        self.addCleanup(watch.kill)
+        self.assertEqual(watch.stdout.read(7), b"\0\0\0\0\x02\x08\x02", "NOT_SERVING")
+        self.keys("revoke", "alice")
+        rest, _ = watch.communicate(timeout=programs.DEADLINE)
+        self.assertEqual(rest, b"")
+        self.assertIn("grpc-status: 16", headers.read_text())
 
     def test_a_broken_file_keeps_the_keys(self) -> None:
         key = self.add_key("alice")
