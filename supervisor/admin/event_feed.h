@@ -48,9 +48,10 @@ class EventListener {
 };
 
 // First what the store kept, a page at a time, then what the hub kept beyond that, then what
-// happens. Where some of what was asked for is not kept any more, or came too fast, an events.gap
-// stands in its place. Converts on the pool, and only while the listener has room: who does not
-// read holds no more than a page, or kMostBehind events that all watchers share.
+// happens. Where the hub still has all that was asked for, it is given from there alone. Where some
+// of what was asked for is not kept any more, or came too fast, an events.gap stands in its place.
+// Converts on the pool, and only while the listener has room: who does not read holds no more than
+// a page, or kMostBehind events that all watchers share.
 class EventFeed : public std::enable_shared_from_this<EventFeed> {
  public:
   static constexpr std::size_t kMostBehind = 2 * EventHub::kKept;
@@ -72,14 +73,18 @@ class EventFeed : public std::enable_shared_from_this<EventFeed> {
         listener_(std::move(listener)),
         place_(std::move(place)) {}
 
-  // Core strand.
+  // Which events are missing: those between these numbers.
+  static Event gap_between(std::uint64_t after, std::uint64_t next);
+  // --- What was (event_replay.cc). Core strand.
   void begin();
   void watch_caller();
+  [[nodiscard]] bool hub_has_all() const;
   void ask_store();
   // On the pool.
   void from_store(Result<store::EventPage>& page);
   void follow_hub(std::uint64_t last);
   [[nodiscard]] bool last_only() const { return ask_.since == WallTime{} && !ask_.after; }
+  // --- What happens.
   void from_hub(const EventHub::EventPtr& event);
   [[nodiscard]] bool concerns(const Event& event) const;
   void refuse(const Error& error);

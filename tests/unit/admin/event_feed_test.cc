@@ -171,9 +171,33 @@ TEST_F(EventFeedTest, ALongHistoryIsReadInPagesWhileItIsTaken) {
   EXPECT_EQ(world_.store.event_asks, 4);
 }
 
+TEST_F(EventFeedTest, WhoComesBackGetsEventsOfLevelDebugWhileTheHubHasThem) {
+  emit_stopping(1);
+  world_.clock.advance(1s);
+  const WallTime left = world_.clock.wall_now();
+  world_.clock.advance(1s);
+  world_.events.emit_typed(events::LoadProgress{.model = "demo", .phase = "weights"});
+  emit_stopping(3);
+  EventAsk by_number;
+  by_number.after = 1;
+  by_number.caller = admin();
+  EXPECT_THAT(follow(by_number)->names(), ElementsAre("load.progress", "server.stopping"));
+  EventAsk by_time;
+  by_time.since = left;
+  by_time.caller = admin();
+  EXPECT_THAT(follow(by_time)->names(), ElementsAre("load.progress", "server.stopping"));
+  EXPECT_EQ(world_.store.event_asks, 0);
+  // Behind the last one there is nothing, and before the first one of the hub it is the store's.
+  by_number.after = 3;
+  EXPECT_THAT(follow(by_number)->names(), IsEmpty());
+  by_time.since = WallTime{1ms};
+  EXPECT_THAT(follow(by_time)->names(), ElementsAre("server.stopping", "server.stopping"));
+}
+
 TEST_F(EventFeedTest, WhatIsNotKeptAnyMoreIsToldWithItsNumbers) {
-  for (int i = 0; i < 100; ++i) emit_stopping(i);
-  world_.store.prune_events(10);  // 91 to 100
+  constexpr int kMore = static_cast<int>(EventHub::kKept);
+  for (int i = 0; i < kMore + 100; ++i) emit_stopping(i);
+  world_.store.prune_events(kMore + 10);  // from 91 on
   const auto first_of = [this](EventAsk ask) {
     ask.caller = client("uid:1");
     const auto listener = follow(ask);

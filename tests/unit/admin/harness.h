@@ -18,7 +18,7 @@
 namespace berth::admin {
 
 // The admin's operations over a residency under simulated time; the pool is the same thread. What
-// happens becomes events in the hub, which the store keeps.
+// happens becomes events in the hub; the store keeps them, but for those of level debug.
 class AdminTest : public testing::Test {
  protected:
   // A request that asks for a model as the gateway does.
@@ -47,7 +47,9 @@ class AdminTest : public testing::Test {
 
   AdminTest() {
     // Another process's socket and command line must not be shown to clients.
-    hub_.add_outlet([this](const Event& event) { world_.store.put_event(event); });
+    hub_.add_outlet([this](const Event& event) {
+      if (event.level != Level::kDebug) world_.store.put_event(event);
+    });
     world_.events.on_event([this](const Event& event) { hub_.emit(event); });
   }
 

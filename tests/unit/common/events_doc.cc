@@ -27,8 +27,8 @@ shows them live.
 
 In the journal the field `model` is `BERTH_MODEL`, and so on. A JSON line has `time`, `level`, `event`,
 `sequence`, and the event's fields beside them. `sequence` counts within one state directory. Events of
-level debug are not in the log, but are kept and shown. No event carries the text of a prompt or an
-answer.
+level debug are not in the log: they are shown, and kept only in memory, where the last 4096 events
+are. No event carries the text of a prompt or an answer.
 
 This page is made from `common/events.def`.
 )";
