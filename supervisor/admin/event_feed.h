@@ -89,7 +89,7 @@ class EventFeed : public std::enable_shared_from_this<EventFeed> {
   [[nodiscard]] bool concerns(const Event& event) const;
   void refuse(const Error& error);
   // Under the lock.
-  void look_for_gap(const store::EventPage& page, const EventHub::EventPtr& of_hub, bool is_first);
+  void look_for_gap(const store::EventPage& page, bool is_first);
   [[nodiscard]] bool is_something_to_give() const;
   void fail_with(Error error);
   void pump_soon();

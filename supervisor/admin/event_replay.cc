@@ -69,19 +69,22 @@ void EventFeed::watch_caller() {
 
 // On the pool.
 void EventFeed::from_store(Result<store::EventPage>& page) {
-  const EventHub::EventPtr of_hub = state_.events.oldest();
+  store::EventPage read = page ? *std::move(page) : store::EventPage();
+  // Without a store there are still the events of this run.
+  if (const auto of_hub = state_.events.oldest(); read.oldest == 0 && of_hub) {
+    read.oldest = of_hub->sequence;
+    read.oldest_time = of_hub->time;
+  }
   std::uint64_t last = 0;
   {
     const std::lock_guard lock(mutex_);
     if (stopped_ || failed_) return;
-    // Without a store there are still the events of this run.
-    const bool is_first = !std::exchange(begun_, true);
-    if (is_first || !page) look_for_gap(page.value_or(store::EventPage()), of_hub, is_first);
-    if (page && !page->events.empty()) {
-      last_ = page->events.back().sequence;
-      more_ = !last_only() && page->events.size() >= kPage;
-      kept_.assign(std::make_move_iterator(page->events.begin()),
-                   std::make_move_iterator(page->events.end()));
+    look_for_gap(read, !std::exchange(begun_, true));
+    if (!read.events.empty()) {
+      last_ = read.events.back().sequence;
+      more_ = !last_only() && read.events.size() >= kPage;
+      kept_.assign(std::make_move_iterator(read.events.begin()),
+                   std::make_move_iterator(read.events.end()));
     }
     if (more_) return pump_soon();
     last = last_;
@@ -89,22 +92,16 @@ void EventFeed::from_store(Result<store::EventPage>& page) {
   follow_hub(last);
 }
 
-// Only where a number or a time was asked for, or a page has come before.
-void EventFeed::look_for_gap(const store::EventPage& page, const EventHub::EventPtr& of_hub,
-                             bool is_first) {
-  std::uint64_t oldest = page.oldest;
-  WallTime oldest_time = page.oldest_time;
-  if (oldest == 0 && of_hub) {
-    oldest = of_hub->sequence;
-    oldest_time = of_hub->time;
-  }
+// Only where a number or a time was asked for, or a page has come before: what it did not give yet
+// may be gone now.
+void EventFeed::look_for_gap(const store::EventPage& page, bool is_first) {
   const std::uint64_t after = is_first ? ask_.after.value_or(0) : last_;
   const bool of_another_numbering = after > last_;
-  const bool by_number = (ask_.after || !is_first) && oldest > after + 1;
+  const bool by_number = (ask_.after || !is_first) && page.oldest > after + 1;
   const bool by_time =
-      !ask_.after && ask_.since != WallTime{} && oldest > 1 && oldest_time > ask_.since;
+      !ask_.after && ask_.since != WallTime{} && page.oldest > 1 && page.oldest_time > ask_.since;
   if (of_another_numbering || by_number || (is_first && by_time)) {
-    gap_ = gap_between(after, std::max<std::uint64_t>(oldest, 1));
+    gap_ = gap_between(after, std::max<std::uint64_t>(page.oldest, 1));
   }
 }
 

@@ -171,6 +171,27 @@ TEST_F(EventFeedTest, ALongHistoryIsReadInPagesWhileItIsTaken) {
   EXPECT_EQ(world_.store.event_asks, 4);
 }
 
+TEST_F(EventFeedTest, WhatGoesWhileAHistoryIsReadIsToldInItsPlace) {
+  for (int i = 0; i < 1'000; ++i) emit_stopping(i);
+  const auto listener = std::make_shared<Listener>();
+  listener->room = false;
+  EventAsk ask;
+  ask.since = WallTime{1ms};
+  ask.caller = admin();
+  follow(ask, listener);
+  ASSERT_EQ(world_.store.event_asks, 1);
+  world_.store.prune_events(500);
+  listener->room = true;
+  feeds_.back()->resume();
+  world_.clock.settle();
+  // A page of 256, which was read before.
+  ASSERT_EQ(listener->events.size(), 757U);
+  EXPECT_EQ(listener->events[255].sequence(), 256U);
+  EXPECT_EQ(gap_of(listener->events[256]), std::pair(256L, 501L));
+  EXPECT_EQ(listener->events[257].sequence(), 501U);
+  EXPECT_TRUE(listener->ended);
+}
+
 TEST_F(EventFeedTest, WhoComesBackGetsEventsOfLevelDebugWhileTheHubHasThem) {
   emit_stopping(1);
   world_.clock.advance(1s);
