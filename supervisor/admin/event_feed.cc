@@ -108,7 +108,7 @@ std::optional<v1::Event> EventFeed::take() {
     } else if (!replaying_ && !happened_.empty()) {
       happened = std::move(happened_.front());
       happened_.pop_front();
-      given_ = happened->sequence;
+      if (happened->sequence > 0) given_ = happened->sequence;
     } else {
       return std::nullopt;
     }

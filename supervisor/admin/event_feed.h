@@ -82,7 +82,8 @@ class EventFeed : public std::enable_shared_from_this<EventFeed> {
   void ask_store();
   // On the pool.
   void from_store(Result<store::EventPage>& page);
-  void follow_hub(std::uint64_t last);
+  // `last`: the number behind which to go on; `stored`: of the youngest that the store keeps.
+  void follow_hub(std::uint64_t last, std::uint64_t stored);
   [[nodiscard]] bool last_only() const { return ask_.since == WallTime{} && !ask_.after; }
   // --- What happens.
   void from_hub(const EventHub::EventPtr& event);

@@ -16,13 +16,16 @@ void EventHub::emit(Event event) {
   if (kept_.size() > kKept) kept_.pop_front();
 }
 
-std::vector<EventHub::EventPtr> EventHub::newer_than(std::uint64_t sequence) const {
+EventHub::Watched EventHub::newer_than(std::uint64_t sequence) const {
   const auto from = std::ranges::upper_bound(kept_, sequence, {},
                                              [](const EventPtr& event) { return event->sequence; });
-  return {from, kept_.end()};
+  Watched found;
+  found.kept.assign(from, kept_.end());
+  if (!kept_.empty()) found.oldest = kept_.front()->sequence;
+  return found;
 }
 
-std::vector<EventHub::EventPtr> EventHub::kept(std::uint64_t after_sequence) const {
+EventHub::Watched EventHub::kept(std::uint64_t after_sequence) const {
   const std::lock_guard lock(mutex_);
   return newer_than(after_sequence);
 }
@@ -41,7 +44,9 @@ EventHub::Watched EventHub::watch(std::uint64_t after_sequence, Watcher watcher)
   const std::lock_guard lock(mutex_);
   const std::uint64_t id = next_subscriber_++;
   subscribers_.emplace(id, std::move(watcher));
-  return {newer_than(after_sequence), std::make_unique<Subscription>(*this, id)};
+  Watched watched = newer_than(after_sequence);
+  watched.subscription = std::make_unique<Subscription>(*this, id);
+  return watched;
 }
 
 EventHub::Subscription::~Subscription() {

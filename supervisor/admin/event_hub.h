@@ -54,11 +54,13 @@ class EventHub : public EventSink {
   };
   struct Watched {
     std::vector<EventPtr> kept;  // of this run, newer than what was asked for
+    std::uint64_t oldest = 0;    // number of all that is kept; 0: nothing is
     std::unique_ptr<Subscription> subscription;
   };
   // What is kept and newer than `after_sequence`; the watcher gets every event that comes later.
   Watched watch(std::uint64_t after_sequence, Watcher watcher);
-  std::vector<EventPtr> kept(std::uint64_t after_sequence) const;
+  // The same without a watcher.
+  [[nodiscard]] Watched kept(std::uint64_t after_sequence) const;
   // The number of the last event, and the oldest that is kept; null: none is.
   [[nodiscard]] std::uint64_t last_sequence() const;
   [[nodiscard]] EventPtr oldest() const;
@@ -80,7 +82,7 @@ class EventHub : public EventSink {
 
  private:
   // Under the lock.
-  [[nodiscard]] std::vector<EventPtr> newer_than(std::uint64_t sequence) const;
+  [[nodiscard]] Watched newer_than(std::uint64_t sequence) const;
 
   const Clock& clock_;
   std::vector<Outlet> outlets_;

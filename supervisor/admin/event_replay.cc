@@ -27,7 +27,7 @@ void EventFeed::begin() {
     last_ = is_known ? after : 0;
   }
   if (!is_known || !hub_has_all()) return ask_store();
-  state_.run_blocking([self = shared_from_this(), after] { self->follow_hub(after); });
+  state_.run_blocking([self = shared_from_this(), after] { self->follow_hub(after, after); });
 }
 
 // Then the store is not asked: the hub has the events of level debug, too.
@@ -74,6 +74,7 @@ void EventFeed::from_store(Result<store::EventPage>& page) {
   if (const auto of_hub = state_.events.oldest(); read.oldest == 0 && of_hub) {
     read.oldest = of_hub->sequence;
     read.oldest_time = of_hub->time;
+    read.youngest = of_hub->sequence - 1;
   }
   std::uint64_t last = 0;
   {
@@ -89,7 +90,7 @@ void EventFeed::from_store(Result<store::EventPage>& page) {
     if (more_) return pump_soon();
     last = last_;
   }
-  follow_hub(last);
+  follow_hub(last, read.youngest);
 }
 
 // Only where a number or a time was asked for, or a page has come before: what it did not give yet
@@ -106,14 +107,14 @@ void EventFeed::look_for_gap(const store::EventPage& page, bool is_first) {
 }
 
 // On the pool, when the store has given all.
-void EventFeed::follow_hub(std::uint64_t last) {
+void EventFeed::follow_hub(std::uint64_t last, std::uint64_t stored) {
   EventHub::Watched watched;
   if (ask_.follow) {
     watched = state_.events.watch(last, [weak = weak_from_this()](const EventHub::EventPtr& event) {
       if (const auto feed = weak.lock()) feed->from_hub(event);
     });
   } else {
-    watched.kept = state_.events.kept(last);
+    watched = state_.events.kept(last);
   }
   std::erase_if(watched.kept,
                 [this](const EventHub::EventPtr& event) { return !concerns(*event); });
@@ -126,6 +127,10 @@ void EventFeed::follow_hub(std::uint64_t last) {
   }
   subscription_ = std::move(watched.subscription);
   happened_.insert(happened_.begin(), watched.kept.begin(), watched.kept.end());
+  // The store has given up, or too much happened since it was asked.
+  if (const std::uint64_t given = std::max(last, stored); watched.oldest > given + 1) {
+    happened_.push_front(std::make_shared<const Event>(gap_between(given, watched.oldest)));
+  }
   replaying_ = false;
   pump_soon();
 }

@@ -48,6 +48,11 @@ WallTime from_ms(std::int64_t ms) {
   return WallTime(std::chrono::milliseconds(ms));
 }
 
+std::uint64_t last_sequence_of(SQLite::Database& connection) {
+  return from_sqlite(
+      connection.execAndGet("SELECT coalesce(max(sequence), 0) FROM events").getInt64());
+}
+
 bool is_damage(int code) {
   return code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
 }
@@ -531,15 +536,13 @@ Result<EventPage> Database::events(const EventFilter& filter, std::size_t limit)
       page.oldest = from_sqlite(oldest.getColumn(0).getInt64());
       page.oldest_time = from_ms(oldest.getColumn(1).getInt64());
     }
+    page.youngest = last_sequence_of(connection);
     return page;
   });
 }
 
 Result<std::uint64_t> Database::last_sequence() {
-  return impl_->guard([](SQLite::Database& connection) {
-    return from_sqlite(
-        connection.execAndGet("SELECT coalesce(max(sequence), 0) FROM events").getInt64());
-  });
+  return impl_->guard(last_sequence_of);
 }
 
 Status Database::prune(std::size_t kept, WallTime oldest) {

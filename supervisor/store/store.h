@@ -77,6 +77,7 @@ struct EventPage {
   // Of all that are kept, whatever the filter; 0: none.
   std::uint64_t oldest = 0;
   WallTime oldest_time{};
+  std::uint64_t youngest = 0;
 };
 
 // The supervisor's durable state. All calls from the core strand and return at once; work is done

@@ -176,6 +176,7 @@ void SimStore::events(store::EventFilter filter, std::size_t limit,
   if (!events_.empty()) {
     page.oldest = events_.begin()->first;
     page.oldest_time = events_.begin()->second.time;
+    page.youngest = events_.rbegin()->first;
   }
   ++event_asks;
   clock_.post_from("store", [done = std::move(done), page = std::move(page)] { done(page); });

@@ -192,6 +192,34 @@ TEST_F(EventFeedTest, WhatGoesWhileAHistoryIsReadIsToldInItsPlace) {
   EXPECT_TRUE(listener->ended);
 }
 
+TEST_F(EventFeedTest, WhatNeitherTheStoreNorTheHubKeptIsToldBetweenThem) {
+  for (int i = 0; i < 10; ++i) emit_stopping(i);
+  stores_ = false;
+  for (int i = 0; i < static_cast<int>(EventHub::kKept) + 20; ++i) emit_stopping(i);
+  EventAsk of_all;
+  of_all.since = WallTime{1ms};
+  for (EventAsk ask : {EventAsk(), of_all}) {
+    ask.caller = admin();
+    const auto listener = follow(ask);
+    ASSERT_EQ(listener->events.size(), 10 + 1 + EventHub::kKept);
+    EXPECT_EQ(listener->events[9].sequence(), 10U);
+    EXPECT_EQ(gap_of(listener->events[10]), std::pair(10L, 31L));
+    EXPECT_EQ(listener->events[11].sequence(), 31U);
+  }
+  EventAsk behind;
+  behind.after = 20;
+  behind.follow = true;
+  behind.caller = admin();
+  const auto listener = follow(behind);
+  ASSERT_EQ(listener->events.size(), 1 + EventHub::kKept);
+  EXPECT_EQ(gap_of(listener->events[0]), std::pair(20L, 31L));
+  // And nothing is told twice where the store cannot be read at all.
+  world_.store.prune_events(0);
+  const auto without = follow(behind);
+  ASSERT_EQ(without->events.size(), 1 + EventHub::kKept);
+  EXPECT_EQ(gap_of(without->events[0]), std::pair(20L, 31L));
+}
+
 TEST_F(EventFeedTest, WhoComesBackGetsEventsOfLevelDebugWhileTheHubHasThem) {
   emit_stopping(1);
   world_.clock.advance(1s);

@@ -42,11 +42,14 @@ TEST_F(EventHubTest, AWatcherGetsWhatIsKeptAndThenWhatComes) {
 }
 
 TEST_F(EventHubTest, WhatIsKeptIsBounded) {
+  EXPECT_EQ(hub_.kept(0).oldest, 0U);
   for (std::size_t i = 0; i < EventHub::kKept + 10; ++i) emit("x");
-  const auto kept = hub_.kept(0);
+  const auto kept = hub_.kept(0).kept;
   ASSERT_EQ(kept.size(), EventHub::kKept);
   EXPECT_EQ(kept.front()->sequence, 111U) << "the oldest go first";
-  EXPECT_TRUE(hub_.kept(kept.back()->sequence).empty());
+  const EventHub::Watched newer = hub_.kept(kept.back()->sequence);
+  EXPECT_TRUE(newer.kept.empty());
+  EXPECT_EQ(newer.oldest, 111U) << "of all";
 }
 
 TEST_F(EventHubTest, PlacesAreBoundedInAllAndOfOneTenant) {

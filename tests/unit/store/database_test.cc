@@ -223,6 +223,7 @@ TEST_F(DatabaseTest, EventsCanBeReadFromTheOldestOnInPages) {
        page = database->events(filter, 10)) {
     EXPECT_EQ(page->oldest, 5U);
     EXPECT_EQ(page->oldest_time, at_ms(5));
+    EXPECT_EQ(page->youngest, 30U);
     for (const auto& event : page->events) numbers.push_back(event.sequence);
     filter.after = numbers.back();
   }
