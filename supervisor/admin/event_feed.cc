@@ -13,9 +13,11 @@ constexpr std::size_t kAtOnce = 256;
 
 }  // namespace
 
-Event EventFeed::gap_between(std::uint64_t after, std::uint64_t next) {
-  return events::to_event(events::EventsGap{.after = static_cast<std::int64_t>(after),
-                                            .next = static_cast<std::int64_t>(next)});
+Event EventFeed::gap_between(std::uint64_t after, std::uint64_t next) const {
+  Event gap = events::to_event(events::EventsGap{.after = static_cast<std::int64_t>(after),
+                                                 .next = static_cast<std::int64_t>(next)});
+  gap.time = state_.services.clock.wall_now();
+  return gap;
 }
 
 std::shared_ptr<EventFeed> EventFeed::start(ServerState& state, EventAsk ask,

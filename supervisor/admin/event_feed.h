@@ -73,8 +73,8 @@ class EventFeed : public std::enable_shared_from_this<EventFeed> {
         listener_(std::move(listener)),
         place_(std::move(place)) {}
 
-  // Which events are missing: those between these numbers.
-  static Event gap_between(std::uint64_t after, std::uint64_t next);
+  // Which events are missing: those between these numbers. Noticed now.
+  [[nodiscard]] Event gap_between(std::uint64_t after, std::uint64_t next) const;
   // --- What was (event_replay.cc). Core strand.
   void begin();
   void watch_caller();
@@ -111,7 +111,7 @@ class EventFeed : public std::enable_shared_from_this<EventFeed> {
   std::unique_ptr<EventHub::Subscription> subscription_;
   std::unique_ptr<CallerWatch::Token> known_;
   std::uint64_t last_ = 0;   // number of what the store gave
-  std::uint64_t given_ = 0;  // and the listener was given
+  std::uint64_t given_ = 0;  // and the listener was given, or has from before
   bool begun_ = false;
   bool more_ = false;                    // the store may have another page
   std::optional<Event> gap_;             // given first

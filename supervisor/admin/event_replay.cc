@@ -25,6 +25,7 @@ void EventFeed::begin() {
   {
     const std::lock_guard lock(mutex_);
     last_ = is_known ? after : 0;
+    given_ = last_;
   }
   if (!is_known || !hub_has_all()) return ask_store();
   state_.run_blocking([self = shared_from_this(), after] { self->follow_hub(after, after); });

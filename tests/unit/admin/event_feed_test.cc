@@ -144,6 +144,26 @@ TEST_F(EventFeedTest, WhoFallsTooFarBehindIsToldSoAndDropped) {
   EXPECT_EQ(listener->events.size(), 2U);
 }
 
+TEST_F(EventFeedTest, WhoWasGivenNothingYetMissesWhatIsBehindHisNumber) {
+  for (int i = 0; i < 5; ++i) emit_stopping(i);
+  std::vector<std::function<void()>> jobs;
+  state_.run_blocking = [&jobs](std::function<void()> job) { jobs.push_back(std::move(job)); };
+  EventAsk ask;
+  ask.after = 5;
+  ask.follow = true;
+  ask.caller = admin();
+  const auto listener = follow(ask);
+  ASSERT_EQ(jobs.size(), 1U);
+  std::exchange(jobs, {}).front()();  // it watches from now on
+  for (std::size_t i = 0; i <= EventFeed::kMostBehind; ++i) emit_stopping(1);
+  while (!jobs.empty()) {
+    for (const auto& job : std::exchange(jobs, {})) job();
+  }
+  ASSERT_EQ(listener->events.size(), 1U);
+  EXPECT_EQ(gap_of(listener->events[0]), std::pair(5L, 8199L));
+  EXPECT_TRUE(listener->failed);
+}
+
 TEST_F(EventFeedTest, ALongHistoryIsReadInPagesWhileItIsTaken) {
   for (int i = 0; i < 1'000; ++i) emit_stopping(i);
   const auto listener = std::make_shared<Listener>();
@@ -256,6 +276,7 @@ TEST_F(EventFeedTest, WhatIsNotKeptAnyMoreIsToldWithItsNumbers) {
   by_number.after = 50;
   EXPECT_EQ(gap_of(first_of(by_number)), std::pair(50L, 91L));
   EXPECT_EQ(first_of(by_number).sequence(), 0U) << "it is none of the numbered ones";
+  EXPECT_EQ(first_of(by_number).time_unix_ms(), world_.clock.wall_now().time_since_epoch().count());
   EventAsk by_time;
   by_time.since = WallTime{1ms};
   EXPECT_EQ(gap_of(first_of(by_time)), std::pair(0L, 91L));
