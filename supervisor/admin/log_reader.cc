@@ -21,16 +21,20 @@ std::shared_ptr<LogReader> LogReader::start(ServerState& state, LogAsk ask,
   return made;
 }
 
-// The one that goes on ends it: the pool with its next chunk, or the wait, which it cuts short.
+// The one that goes on ends it: the pool with its next chunk, or the wait, which it cuts short. One
+// whose listener does not read goes on for this.
 void LogReader::refuse(const Error& error) {
+  bool was_paused = false;
   {
     const std::lock_guard lock(mutex_);
     refused_ = error;
+    was_paused = std::exchange(paused_, false);
   }
+  if (was_paused) return go_on();
   state_.services.clock.post([self = shared_from_this()] {
     if (!self->waiting_.armed()) return;
     self->waiting_.reset();
-    self->resume();
+    self->go_on();
   });
 }
 
@@ -67,7 +71,7 @@ void LogReader::open() {
 void LogReader::pump() {
   for (int chunks = 0; !stopped_; ++chunks) {
     // Others wait for the pool, too.
-    if (chunks == kChunksAtOnce) return resume();
+    if (chunks == kChunksAtOnce) return go_on();
     if (const std::optional<Error> error = refused()) return end(fail(*error));
     Result<std::string> chunk = follower_->read();
     if (!chunk) return end(fail(chunk.error()));
@@ -77,14 +81,21 @@ void LogReader::pump() {
     }
     const std::shared_ptr<LogListener> listener = listener_.lock();
     if (!listener) return;
-    if (!listener->on_log(*std::move(chunk))) return;  // resume() goes on
+    if (!listener->on_log(*std::move(chunk)) && pauses()) return;
   }
+}
+
+bool LogReader::pauses() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(resumed_, false) || refused_) return false;
+  paused_ = true;
+  return true;
 }
 
 void LogReader::wait() {
   state_.services.clock.post([self = shared_from_this()] {
     if (self->stopped_) return;
-    if (self->refused()) return self->resume();
+    if (self->refused()) return self->go_on();
     const int fd = self->follower_->wait_fd();
     const auto again = [self] {
       self->waiting_.reset();
@@ -96,6 +107,17 @@ void LogReader::wait() {
 }
 
 void LogReader::resume() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(paused_, false)) {
+      resumed_ = true;
+      return;
+    }
+  }
+  go_on();
+}
+
+void LogReader::go_on() {
   state_.run_blocking([self = shared_from_this()] { self->pump(); });
 }
 

@@ -60,6 +60,9 @@ class LogReader : public std::enable_shared_from_this<LogReader> {
   void find();
   void open();
   void pump();
+  void go_on();
+  // The listener has no room: whether nothing goes on until resume() or refuse().
+  bool pauses();
   void wait();
   void end(Status status);
 
@@ -71,6 +74,8 @@ class LogReader : public std::enable_shared_from_this<LogReader> {
   std::atomic<bool> stopped_{false};
   std::mutex mutex_;
   std::optional<Error> refused_;
+  bool paused_ = false;
+  bool resumed_ = false;  // before it was paused
   // Core strand.
   std::unique_ptr<CallerWatch::Token> known_;
   Timer waiting_;

@@ -24,15 +24,19 @@ class Reader : public LogListener {
   bool on_log(std::string chunk) override {
     bytes += chunk.size();
     ++chunks;
+    if (on_chunk) on_chunk();
     return room;
   }
   void on_log_end(Status status) override {
     ended = true;
+    ++ends;
     if (!status) failed = status.error();
   }
+  std::function<void()> on_chunk;
   std::optional<Error> failed;
   std::size_t bytes = 0;
   int chunks = 0;
+  int ends = 0;
   bool room = true;
   bool ended = false;
 };
@@ -101,10 +105,30 @@ TEST_F(LogReaderTest, EndsWithTheKeyThatItWasAskedWith) {
   revoke_keys();
   ASSERT_TRUE(waits->failed);
   EXPECT_EQ(waits->failed->reason, Reason::kUnauthenticated);
+  ASSERT_TRUE(slow->failed) << "whether it is read or not";
+  EXPECT_EQ(slow->failed->reason, Reason::kUnauthenticated);
   paused->resume();
   world_.clock.settle();
-  ASSERT_TRUE(slow->failed);
-  EXPECT_EQ(slow->failed->reason, Reason::kUnauthenticated);
+  EXPECT_EQ(slow->ends, 1);
+}
+
+TEST_F(LogReaderTest, GoesOnWhenThereIsRoomAgain) {
+  write_log(std::string((1UL << 20) - 1, 'x') + '\n');
+  const auto listener = std::make_shared<Reader>();
+  listener->room = false;
+  const auto reader =
+      LogReader::start(state_, {.model = "demo", .lines = 0, .caller = admin()}, listener);
+  world_.clock.settle();
+  EXPECT_EQ(listener->chunks, 1);
+  reader->resume();
+  world_.clock.settle();
+  EXPECT_EQ(listener->chunks, 2);
+  // It has room again before it has said that it has none.
+  listener->on_chunk = [&reader] { reader->resume(); };
+  reader->resume();
+  world_.clock.settle();
+  EXPECT_EQ(listener->bytes, 1UL << 20);
+  EXPECT_EQ(listener->ends, 1);
 }
 
 }  // namespace
