@@ -26,8 +26,9 @@ class UnaryResponder {
 
   // How far it is until then. Of no interest to who only waits for the answer.
   virtual void on_waiting(const residency::ClaimProgress& /*progress*/) {}
-  // Exactly one of these two, last. `model`: the catalogue's name of the model.
-  virtual void on_answer(Answer answer, const std::string& model) = 0;
+  // Exactly one of these two, last. `model`: the catalogue's name of the model. Returns why the
+  // client was refused in the place of the answer, where he was: then the request failed.
+  virtual Status on_answer(Answer answer, const std::string& model) = 0;
   virtual void on_failed(const Error& error) = 0;
 };
 
@@ -82,7 +83,9 @@ class UnaryRequest : public WorkerRequest {
   void on_answer(Result<Answer> answer) {
     if (!answer) return end(fail(answer.error()));
     prompt_tokens_ = Kind::prompt_tokens(*answer);
-    if (!cancelled()) responder_->on_answer(*std::move(answer), model());
+    if (cancelled()) return end({});
+    const Status given = responder_->on_answer(*std::move(answer), model());
+    if (!given) return end_refused(given.error());
     end({});
   }
   [[nodiscard]] Served served() const override { return {"stop", prompt_tokens_, 0}; }

@@ -43,12 +43,13 @@ class UnaryCall : public grpc::ServerUnaryReactor, public UnaryResponder<typenam
     if (!over_) request_ = std::move(request);
   }
 
-  void on_answer(Answer answer, const std::string& model) override {
+  Status on_answer(Answer answer, const std::string& model) override {
     const std::lock_guard lock(mutex_);
     // The response and the context are gRPC's again once it is finished.
-    if (std::exchange(finished_, true)) return;
+    if (std::exchange(finished_, true)) return {};
     put_(std::move(answer), model, request_id_, response_);
     Finish(grpc::Status::OK);
+    return {};
   }
   void on_failed(const Error& error) override {
     const v1::ErrorDetail detail = rpc::detail_for(*access_, caller_, error, request_id_);

@@ -42,13 +42,17 @@ class EmbeddingAnswer : public Handler, public EmbeddingResponder {
     const std::lock_guard lock(mutex_);
     embedding_ = std::move(embedding);
   }
-  void on_answer(core::Embeddings embeddings, const std::string& model) override {
+  Status on_answer(core::Embeddings embeddings, const std::string& model) override {
     Result<std::string> body = embeddings_json(embeddings, model, base64_);
-    if (!body) return on_failed(body.error());
+    if (!body) {
+      on_failed(body.error());
+      return fail(body.error());
+    }
     HttpResponse response;
     response.body = *std::move(body);
     exchange_.reply->send(std::move(response));
     let_go();
+    return {};
   }
   void on_failed(const Error& error) override {
     exchange_.reply->send(error_response(with_openai_names(error), exchange_.id, exchange_.caller));

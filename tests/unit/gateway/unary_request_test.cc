@@ -22,10 +22,11 @@ template <typename Answer>
 class Client : public UnaryResponder<Answer> {
  public:
   void on_waiting(const residency::ClaimProgress& /*progress*/) override { ++waits; }
-  void on_answer(Answer got, const std::string& by) override {
+  Status on_answer(Answer got, const std::string& by) override {
     EXPECT_FALSE(over());
     answer = std::move(got);
     model = by;
+    return refuses;
   }
   void on_failed(const Error& error) override {
     EXPECT_FALSE(over());
@@ -34,6 +35,7 @@ class Client : public UnaryResponder<Answer> {
   [[nodiscard]] bool over() const { return answer || failed; }
 
   int waits = 0;
+  Status refuses;
   std::optional<Answer> answer;
   std::string model;
   std::optional<Error> failed;
@@ -80,6 +82,17 @@ TEST_F(UnaryRequestTest, AColdModelIsLoadedAndEmbeds) {
   world_.clock.settle();
   EXPECT_EQ(world_.events.count("request.admitted"), 1U);
   EXPECT_EQ(world_.events.count("request.finished"), 1U);
+}
+
+TEST_F(UnaryRequestTest, AnAnswerThatIsNotGivenIsRecordedAsFailed) {
+  const auto client = std::make_shared<Client<core::Embeddings>>();
+  client->refuses = fail(Reason::kInvalidArgument, "The answer would be too long.");
+  embed(client);
+  ASSERT_TRUE(run(*client));
+  world_.clock.settle();
+  EXPECT_FALSE(client->failed) << "told once";
+  EXPECT_EQ(world_.events.count("request.finished"), 0U);
+  EXPECT_EQ(world_.events.count("request.failed"), 1U);
 }
 
 TEST_F(UnaryRequestTest, TheVocabularyIsAsked) {
