@@ -89,6 +89,7 @@ void Connection::start_route(const Route& route, HttpRequest request) {
 void Connection::started(std::shared_ptr<Handler> handler) {
   exchange_.starting = false;
   charge_.reset();
+  if (gone_) exchange_.permit = {};
   if (handler && exchange_.reply->gone()) {
     handler->on_gone();
   } else if (handler && !exchange_.done) {
@@ -237,7 +238,8 @@ void Connection::complete() {
 
 void Connection::gone() {
   if (std::exchange(gone_, true)) return;
-  exchange_.permit = {};
+  // While the pool works for him he has his place, or he would come again and take the next thread.
+  if (!exchange_.starting) exchange_.permit = {};
   count_large(0);
   transport_->close(false);
   if (const auto reply = exchange_.reply; reply && reply->close()) {

@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "http_test_support.h"
@@ -11,6 +17,8 @@
 
 namespace berth::gateway {
 namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 
 const std::string kLocal = " HTTP/1.1\r\nHost: localhost\r\n";
 const std::string kKey = "Authorization: Bearer client\r\n";
@@ -95,6 +103,39 @@ TEST_F(HttpKeyLimits, APlaceIsGivenBackHoweverARequestEnds) {
   EXPECT_TRUE(is_full());
   asking.close();
   EXPECT_TRUE(one.handler->wait_for_gone());
+  EXPECT_FALSE(is_full());
+}
+
+TEST_F(HttpKeyLimits, WhoHangsUpKeepsHisPlaceWhileThePoolWorksForHim) {
+  gate_.set({0, 1});
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::function<void()> job;
+  HttpOptions options;
+  options.key_limits = &gate_;
+  options.run_blocking = [&](std::function<void()> given) {
+    const std::lock_guard lock(mutex);
+    job = std::move(given);
+    changed.notify_all();
+  };
+  serve(std::move(options));
+  const auto is_full = [this] { return status_of(ask("GET /items/x" + kLocal + kKey)) == "429"; };
+  RawClient large = client();
+  large.send("POST /echo" + kLocal + kKey + kJson + "Content-Length: 1000000\r\n\r\n" +
+             std::string(1'000'000, 'x'));
+  std::function<void()> work;
+  {
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, 60s, [&] { return job != nullptr; }));
+    work = std::exchange(job, nullptr);
+  }
+  large.end_sending();
+  large.read_all();
+  EXPECT_TRUE(is_full()) << "the server has noticed, and his body is still worked on";
+  work();
+  work = nullptr;
+  const auto until = std::chrono::steady_clock::now() + 60s;
+  while (is_full() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   EXPECT_FALSE(is_full());
 }
 
