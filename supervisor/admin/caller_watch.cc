@@ -5,9 +5,16 @@
 namespace berth::admin {
 
 CallerWatch::Token::~Token() {
+  forget();
+}
+
+bool CallerWatch::Token::forget() {
   Watched gone;  // what it holds goes after the lock
   const std::lock_guard lock(shared_->mutex);
-  if (auto node = shared_->watched.extract(id_)) gone = std::move(node.mapped());
+  auto node = shared_->watched.extract(id_);
+  if (!node) return false;
+  gone = std::move(node.mapped());
+  return true;
 }
 
 std::unique_ptr<CallerWatch::Token> CallerWatch::watch(core::Caller caller, OnRefused on_refused) {
@@ -19,7 +26,9 @@ std::unique_ptr<CallerWatch::Token> CallerWatch::watch(core::Caller caller, OnRe
     token = std::make_unique<Token>(shared_, id);
   }
   // He may have changed since he was let in.
-  if (const Status still = ask_ ? ask_(caller) : Status(); !still) on_refused(still.error());
+  if (const Status still = ask_ ? ask_(caller) : Status(); !still && token->forget()) {
+    on_refused(still.error());
+  }
   return token;
 }
 

@@ -56,6 +56,9 @@ class CallerWatch::Token {
   Token& operator=(const Token&) = delete;
   ~Token();
 
+  // Nobody is asked about any more. Returns whether it was until now, and was not told.
+  bool forget();
+
  private:
   const std::shared_ptr<Shared> shared_;
   const std::uint64_t id_;

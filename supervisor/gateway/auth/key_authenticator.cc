@@ -108,8 +108,7 @@ Status KeyAuthenticator::recheck(const core::Caller& caller) const {
   }
   if (caller.key.empty()) return {};
   const auto same = [&caller](const keys::Key& key) {
-    const core::Caller now = caller_of(key);
-    return now.key == caller.key && now.key_mark == caller.key_mark;
+    return key.name == caller.key && mark_of(key.hash) == caller.key_mark;
   };
   const auto key = std::ranges::find_if(rules->keys, same);
   if (key == rules->keys.end()) {
