@@ -8,9 +8,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-// A body whose length nobody said grows by doubling: old and new copy exist at the same time.
-constexpr std::uint64_t kGrowth = 3;
-
 std::chrono::steady_clock::time_point now() {
   return std::chrono::steady_clock::now();
 }
@@ -44,8 +41,9 @@ asio::awaitable<Status> Connection::read_body(RequestParser& parser, bool keep) 
       co_return fail(Reason::kInvalidArgument, "A chunk of the body has too long a head.");
     }
     if (keep) {
-      const std::uint64_t copies = parser.declared() ? 1 : kGrowth;
-      Status room = co_await charged(copies * parser.body_bytes());
+      // While a buffer grows there is an old one too; only one does at a time, so it is not
+      // counted.
+      Status room = co_await charged(parser.body_memory());
       if (!room) co_return room;
     }
     const Time deadline =

@@ -27,9 +27,13 @@ constexpr std::size_t kChunkExtensionBytes = 256;
 constexpr std::uint64_t kRoomAhead = 8;
 
 // A body as a text for Beast, whose own takes the room for all that was announced before one byte
-// has come.
+// has come. Where nothing was announced it doubles, up to the most that it may have.
 struct TextBody {
-  using value_type = std::string;
+  struct Value {
+    std::string text;
+    std::uint64_t most = 0;
+  };
+  using value_type = Value;
 
   class reader {
    public:
@@ -37,18 +41,26 @@ struct TextBody {
     reader(http::header<isRequest, Fields>& /*head*/, value_type& body) : body_(body) {}
 
     void init(const boost::optional<std::uint64_t>& length, error_code& failed) {
-      announced_ = length.value_or(0);
+      announced_ = length;
       failed = {};
     }
     template <class Buffers>
     std::size_t put(const Buffers& buffers, error_code& failed) {
-      const std::size_t size = body_.size() + beast::buffer_bytes(buffers);
-      if (size > body_.capacity()) {
-        const std::uint64_t room = std::min(announced_, kRoomAhead * size);
-        if (room >= size) body_.reserve(room);
+      std::string& text = body_.text;
+      const std::size_t size = text.size() + beast::buffer_bytes(buffers);
+      if (size > text.capacity()) {
+        const std::uint64_t room =
+            announced_ ? std::min(*announced_, kRoomAhead * size) : std::min(body_.most, 2 * size);
+        if (room >= size) {
+          // What a text has already it would at least double.
+          std::string larger;
+          larger.reserve(room);
+          larger += text;
+          text.swap(larger);
+        }
       }
       for (const boost::asio::const_buffer piece : beast::buffers_range_ref(buffers)) {
-        body_.append(static_cast<const char*>(piece.data()), piece.size());
+        text.append(static_cast<const char*>(piece.data()), piece.size());
       }
       failed = {};
       return beast::buffer_bytes(buffers);
@@ -57,7 +69,7 @@ struct TextBody {
 
    private:
     value_type& body_;
-    std::uint64_t announced_ = 0;
+    boost::optional<std::uint64_t> announced_;
   };
 };
 
@@ -160,6 +172,7 @@ Result<RequestHead> RequestParser::head(std::string_view bytes) {
 
 void RequestParser::expect_body(std::uint64_t most) {
   impl_->parser.body_limit(most);
+  impl_->parser.get().body().most = most;
   impl_->parser.eager(true);
 }
 
@@ -183,20 +196,17 @@ bool RequestParser::body_done() const {
   return impl_->parser.is_done();
 }
 
-bool RequestParser::declared() const {
-  return !impl_->parser.chunked();
-}
-
-std::size_t RequestParser::body_bytes() const {
-  return impl_->parser.get().body().size();
+std::size_t RequestParser::body_memory() const {
+  const std::string& text = impl_->parser.get().body().text;
+  return impl_->parser.chunked() ? text.capacity() : text.size();
 }
 
 std::string RequestParser::take_body() {
-  return std::move(impl_->parser.get().body());
+  return std::move(impl_->parser.get().body().text);
 }
 
 void RequestParser::drop_body() {
-  impl_->parser.get().body().clear();
+  impl_->parser.get().body().text.clear();
 }
 
 }  // namespace berth::gateway

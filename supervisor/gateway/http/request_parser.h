@@ -51,8 +51,9 @@ class RequestParser {
   // kInvalidArgument (chunks), kBodyTooLarge.
   Result<std::size_t> body(std::string_view bytes);
   [[nodiscard]] bool body_done() const;
-  [[nodiscard]] bool declared() const;           // the head said how long it is
-  [[nodiscard]] std::size_t body_bytes() const;  // so far
+  // The bytes of memory that the body takes so far: of an announced one what came of it, of another
+  // its buffer, which never has more than `most`.
+  [[nodiscard]] std::size_t body_memory() const;
   std::string take_body();
   void drop_body();  // what came so far, where nobody wants it
 

@@ -114,6 +114,33 @@ TEST_F(HttpBodies, ABodyIsBounded) {
   EXPECT_EQ(status_of(ask(kEcho + "Transfer-Encoding: chunked\r\n", "fffffff\r\n")), "413");
 }
 
+// In chunks of 8 KiB.
+std::string in_chunks(std::size_t size) {
+  constexpr std::size_t kChunk = 8192;
+  std::string sent = kEcho + "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (std::size_t i = 0; i < size / kChunk; ++i) {
+    sent += "2000\r\n" + std::string(kChunk, 'x') + "\r\n";
+  }
+  return sent;
+}
+
+TEST_F(HttpBodies, AnIdleServerTakesTheLargestBodyInChunks) {
+  constexpr std::size_t kMost = 4U << 20;
+  limit([](HttpLimits& limits) {
+    limits.max_body = kMost;
+    limits.bodies_in_flight = 0;  // four of the largest, two from one address
+    limits.body_wait = 100ms;
+  });
+  const std::string whole = client().exchange(in_chunks(kMost) + "0\r\n\r\n");
+  EXPECT_EQ(status_of(whole), "200") << whole.substr(0, 1000);
+  EXPECT_GT(whole.size(), kMost);
+  // And is told of a larger one as soon as that is known.
+  RawClient larger = client();
+  larger.send(in_chunks(kMost) + "1\r\n");
+  const std::string refused = larger.read_all();
+  EXPECT_EQ(status_of(refused), "413") << refused;
+}
+
 TEST_F(HttpBodies, AllBodiesTogetherAreBounded) {
   HeldPool pool;
   HttpOptions options;
