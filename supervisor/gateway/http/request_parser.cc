@@ -103,6 +103,15 @@ Status take_target(std::string_view target, RequestHead& head) {
   return {};
 }
 
+// Whether a line of the framing of chunks ends in a line feed alone. Beast waits for its CRLF.
+bool has_bare_line_feed(std::string_view framing) {
+  for (std::size_t at = framing.find('\n'); at != std::string_view::npos;
+       at = framing.find('\n', at + 1)) {
+    if (at == 0 || framing[at - 1] != '\r') return true;
+  }
+  return false;
+}
+
 bool tells_of_a_proxy(beast::string_view name) {
   constexpr beast::string_view kPrefix = "x-forwarded-";
   return beast::iequals(name, "forwarded") || beast::iequals(name, "via") ||
@@ -188,6 +197,12 @@ Result<std::size_t> RequestParser::body(std::string_view bytes) {
   if (failed) {
     return fail(Reason::kInvalidArgument,
                 "The chunks of the body cannot be read: " + failed.message() + ".");
+  }
+  // What is left of an eager parser's bytes is framing, never of the body itself.
+  const bool unfinished = !impl_->parser.is_done();
+  if (unfinished && has_bare_line_feed(bytes.substr(taken))) {
+    return fail(Reason::kInvalidArgument,
+                "The chunks of the body cannot be read: a line does not end in CRLF.");
   }
   return taken;
 }

@@ -141,6 +141,20 @@ TEST_F(HttpBodies, AnIdleServerTakesTheLargestBodyInChunks) {
   EXPECT_EQ(status_of(refused), "413") << refused;
 }
 
+TEST_F(HttpBodies, ABareLineFeedBetweenChunksIsRefusedAtOnce) {
+  limit([](HttpLimits& limits) { limits.body_grace = 200ms; });  // then 408
+  for (const char* body : {"2\n{}\n0\n\n", "2\r\n{}\n", "2\r\n{}\r\n0\n\n", "2\r\n{}\r\n0\r\n\n",
+                           "2\r\n{}\r\n0\r\nX: a\n"}) {
+    RawClient one = client();
+    one.send(kEcho + "Transfer-Encoding: chunked\r\n\r\n" + body);
+    const std::string answer = one.read_all();
+    EXPECT_EQ(status_of(answer), "400") << body << "\n-> " << answer;
+  }
+  RawClient inside = client();
+  inside.send(kEcho + "Transfer-Encoding: chunked\r\n\r\n4\r\n{\n\n}\r\n0\r\n\r\n");
+  EXPECT_EQ(status_of(inside.read_answer()), "200");
+}
+
 TEST_F(HttpBodies, AllBodiesTogetherAreBounded) {
   HeldPool pool;
   HttpOptions options;
