@@ -121,6 +121,10 @@ Status Admission::check_route(const RequestHead& head, Verdict& verdict) const {
                 "Send Content-Type: application/json with every POST and DELETE, also without a "
                 "body.");
   }
+  if (is_write(head.method) && head.content_encoded) {
+    return fail(Reason::kUnsupportedMediaType,
+                "The header Content-Encoding is not taken: send the body uncompressed.");
+  }
   return {};
 }
 

@@ -167,6 +167,10 @@ Result<RequestHead> RequestParser::head(std::string_view bytes) {
   }
   head.forwarded = std::ranges::any_of(
       message, [](const auto& field) { return tells_of_a_proxy(field.name_string()); });
+  head.content_encoded = std::ranges::any_of(message, [](const auto& field) {
+    return field.name() == http::field::content_encoding && !field.value().empty() &&
+           !beast::iequals(field.value(), "identity");
+  });
   head.old_version = message.version() < 11;
   head.keep_alive = impl_->parser.keep_alive();
   head.expects_continue = !message[http::field::expect].empty();

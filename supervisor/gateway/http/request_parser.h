@@ -23,8 +23,9 @@ struct RequestHead {
   std::optional<std::string> request_id;
   std::string preflight_method;  // Access-Control-Request-Method
   std::string last_event_id;
-  bool forwarded = false;    // Forwarded, X-Forwarded-* or Via was sent
-  bool old_version = false;  // HTTP/1.0
+  bool content_encoded = false;  // Content-Encoding says more than identity
+  bool forwarded = false;        // Forwarded, X-Forwarded-* or Via was sent
+  bool old_version = false;      // HTTP/1.0
   bool keep_alive = true;
   bool expects_continue = false;
   bool chunked = false;

@@ -93,6 +93,21 @@ TEST_F(HttpChecks, T95_AWriteIsJsonAlsoWithoutABody) {
       "200");
 }
 
+TEST_F(HttpChecks, ACompressedBodyIsRefused) {
+  const std::string start = "POST /echo HTTP/1.1\r\nHost: localhost\r\n" + kJson;
+  for (const char* encoding :
+       {"gzip", "identity, br", "identity\r\nContent-Encoding: deflate", "zstd"}) {
+    const std::string refused =
+        ask(start + "Content-Encoding: " + encoding + "\r\nContent-Length: 2\r\n", "\x1F\x8B");
+    EXPECT_EQ(status_of(refused), "415") << refused;
+    EXPECT_TRUE(has(refused, R"("code":"unsupported_media_type")")) << refused;
+    EXPECT_TRUE(has(refused, "send the body uncompressed")) << refused;
+  }
+  const std::string plain =
+      ask(start + "Content-Encoding: Identity\r\nContent-Length: 2\r\n", "{}");
+  EXPECT_EQ(status_of(plain), "200") << plain;
+}
+
 TEST_F(HttpChecks, WhoAsksIsToldAsItIs) {
   const std::string start = "GET /items/1 HTTP/1.1\r\nHost: ";
   ask(start + "127.0.0.2:80\r\n");
