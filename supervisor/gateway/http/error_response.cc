@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "supervisor/core/failure.h"
 #include "supervisor/gateway/auth/entitlement.h"
 
 namespace berth::gateway {
@@ -33,6 +34,15 @@ std::string_view type_of(const ReasonInfo& info) {
     default:
       return info.http_status < 500 ? "invalid_request_error" : "server_error";
   }
+}
+
+// A failure that stands until somebody does something. Free memory may come by itself.
+bool stands(const Error& error) {
+  if (error.reason != Reason::kLoadFailed || !error.extras || !error.extras->failure) return false;
+  const core::FailureClass failure_class =
+      core::failure_class_from_name(error.extras->failure->failure_class);
+  return failure_class != core::FailureClass::kResource &&
+         failure_class != core::FailureClass::kOom;
 }
 
 void put_text(json::object& to, std::string_view name, const std::string& value) {
@@ -115,7 +125,7 @@ HttpResponse error_response(const Error& error, const std::string& request_id,
   response.status = info.http_status;
   response.body = error_body(error, request_id, caller) + "\n";
   // OpenAI's clients ask again after 409 and from 500 on, unless told not to.
-  if (info.retry == Retry::kNever || info.retry == Retry::kByHand) {
+  if (info.retry == Retry::kNever || info.retry == Retry::kByHand || stands(error)) {
     response.headers.push_back({"x-should-retry", "false"});
   }
   if (error.reason == Reason::kUnauthenticated) {
