@@ -263,7 +263,6 @@ class Scan {
     const auto found = candidates_.find(configured.name);
     if (configured.settings.kind == Kind::kCommand) {
       describe_command(model);
-      model.served_context = served_context(model.settings, 0, config_.auto_context_max);
     } else if (!model.path.empty()) {
       read(model, {});
     } else if (found != candidates_.end()) {
@@ -272,7 +271,6 @@ class Scan {
     } else {
       model.problem = "No file is known for it: set `path`, or put " + model.name +
                       std::string(kSuffix) + " into a directory of `models.dirs`.";
-      model.served_context = served_context(model.settings, 0, config_.auto_context_max);
     }
     if (found != candidates_.end()) candidates_.erase(found);
     keep(std::move(model));
@@ -302,6 +300,7 @@ class Scan {
   }
 
   void keep(Model model) {
+    if (!model.problem.empty()) model.served_context = 0;
     std::string name = model.name;
     models_.emplace(std::move(name), std::move(model));
   }

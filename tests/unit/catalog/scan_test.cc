@@ -198,6 +198,18 @@ TEST_F(Scanning, L27_ACommandMustBeToldWhereToListen) {
   EXPECT_TRUE(model(result, "script").can_chat);
 }
 
+TEST_F(Scanning, AWindowThatNobodyKnowsIsNone) {
+  dir_.make_dir("models");
+  std::ofstream(dir_ / "models/cut.gguf") << "GGUF";
+  const ScanResult result =
+      scan(config("[models]\ndirs = [\"models\"]\n[model.gone]\npath = \"gone.gguf\"\n"
+                  "[model.program]\nkind = \"command\"\ncommand = [\"p\", \"{port}\"]\n"));
+  EXPECT_NE(model(result, "cut").problem, "");
+  for (const char* name : {"cut", "gone", "program"}) {
+    EXPECT_EQ(model(result, name).served_context, 0U) << name;
+  }
+}
+
 TEST_F(Scanning, ProjectorsAndAdaptersAreListedWithWhatTheyAre) {
   auto projector = test_models::make_model({.name = "vision"});
   ASSERT_TRUE(projector);
