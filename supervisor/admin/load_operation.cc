@@ -33,7 +33,7 @@ void LoadOperation::begin() {
   // A load lifts by hand what stands against the model.
   if (!ask_.caller.admin()) return fail_with(admins_only("load a model"));
   const auto model = state_.services.catalog()->find(ask_.model);
-  if (!model) return fail_with(model.error());
+  if (!model) return fail_with(ask_.retry ? retry_of_gone(model.error()) : model.error());
   model_ = (*model)->name;
   const std::string before = state_.services.residency.state_of(model_);
   if (before == "ready" || before == "busy") return done();
@@ -45,6 +45,15 @@ void LoadOperation::begin() {
   self_ = shared_from_this();
   claim_ = state_.services.residency.acquire(*model, residency::RequestClass::kOperator,
                                              ask_.deadline, *this);
+}
+
+Error LoadOperation::retry_of_gone(const Error& unknown) {
+  const auto lifted = state_.services.residency.retry(ask_.model, "berth retry");
+  if (!lifted) return unknown;
+  listener_->on_load_lifted(*lifted);
+  return {Reason::kUnknownModel, "The failure of " + lifted->model +
+                                     " does not stand any more; there is nothing to load, as no "
+                                     "model of this name is in the catalogue."};
 }
 
 void LoadOperation::on_claim_progress(const residency::ClaimProgress& progress) {

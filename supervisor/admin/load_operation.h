@@ -59,6 +59,8 @@ class LoadOperation : public residency::ClaimObserver,
   LoadOperation(ServerState& state, LoadAsk ask, std::shared_ptr<LoadListener> listener);
 
   void begin();
+  // Lifts what stands against a model that is gone; what the caller is told.
+  Error retry_of_gone(const Error& unknown);
   void done();
   void fail_with(const Error& error);
   void drop();

@@ -125,8 +125,12 @@ GaugeCopy copy_gauges(const ServerState& state) {
   GaugeCopy copy;
   copy.instances = services.residency.instances();
   copy.requests = services.requests.counts();
-  copy.models = services.catalog()->models().size();
-  copy.standing = services.residency.standing_failures().size();
+  const std::shared_ptr<const catalog::Catalog> catalog = services.catalog();
+  copy.models = catalog->models().size();
+  // Nobody is refused for one whose model is gone.
+  for (const core::FailureRecord& record : services.residency.standing_failures()) {
+    if (catalog->find(record.model)) ++copy.standing;
+  }
   copy.loop_lag = state.loop_lag();
   const std::optional<SteadyTime> oldest = services.requests.oldest_waiting();
   if (oldest) copy.worst_wait = services.clock.now() - *oldest;

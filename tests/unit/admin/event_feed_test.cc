@@ -18,6 +18,7 @@ namespace {
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
@@ -476,6 +477,31 @@ TEST_F(LoadOperationTest, WithoutWaitingItSaysThatTheLoadHasBegun) {
   EXPECT_EQ(loader->ends, 1);
   EXPECT_EQ(loader->state, "starting");
   EXPECT_EQ(residency_.state_of("demo"), "loading");
+}
+
+TEST_F(LoadOperationTest, L23_TheFailureOfAModelThatIsGoneIsLiftedByHand) {
+  sim::WorkerScript script;
+  script.fate = sim::Fate::kSaysLoadFailed;
+  world_.workers.set_script([script](const std::string&) { return script; });
+  const auto refused = ask("r-1");
+  world_.clock.advance(1min);
+  ASSERT_EQ(residency_.standing_failures().size(), 1U);
+  const auto whole = std::exchange(catalog_, std::make_shared<catalog::Catalog>());
+
+  auto loader = load({.model = "demo", .caller = admin()});
+  world_.clock.settle();
+  EXPECT_EQ(residency_.standing_failures().size(), 1U) << "no retry";
+  loader = load({.model = "demo", .retry = true, .caller = client()});
+  world_.clock.settle();
+  EXPECT_EQ(residency_.standing_failures().size(), 1U) << "no admin";
+
+  loader = load({.model = "demo", .retry = true, .caller = admin()});
+  world_.clock.settle();
+  EXPECT_EQ(loader->lifted, 1);
+  ASSERT_TRUE(loader->error);
+  EXPECT_EQ(loader->error->reason, Reason::kUnknownModel);
+  EXPECT_THAT(loader->error->message, HasSubstr("does not stand any more"));
+  EXPECT_THAT(residency_.standing_failures(), IsEmpty());
 }
 
 TEST_F(LoadOperationTest, L5_WhoGoesAwayLeavesTheLoadRunning) {

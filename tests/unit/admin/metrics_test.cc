@@ -102,6 +102,17 @@ class MetricsTest : public AdminTest {
   Metrics metrics_{world_.clock};
 };
 
+TEST_F(MetricsTest, AFailureOfAModelThatIsGoneAlertsNobody) {
+  sim::WorkerScript script;
+  script.fate = sim::Fate::kSaysLoadFailed;
+  world_.workers.set_script([script](const std::string&) { return script; });
+  const auto refused = ask("r-1");
+  world_.clock.advance(1min);
+  EXPECT_THAT(scrape(), HasSubstr("berth_standing_failures 1\n"));
+  catalog_ = std::make_shared<catalog::Catalog>();
+  EXPECT_THAT(scrape(), HasSubstr("berth_standing_failures 0\n"));
+}
+
 TEST_F(MetricsTest, NamesKindsAndHelpAreThoseOfTheCatalogue) {
   live_a_little();
   std::map<std::string, std::string> help;
