@@ -18,7 +18,8 @@ std::string line(std::string_view text) {
   return printable_line(text, kLineBytes);
 }
 
-void add_failure(std::vector<std::string>& hints, const v1::Failure& failure, WallTime now) {
+void add_failure(std::vector<std::string>& hints, const v1::ErrorDetail& detail, WallTime now) {
+  const v1::Failure& failure = detail.failure();
   std::string what = "failure: " + line(failure.class_());
   if (!failure.signal().empty()) {
     what += ", ended by " + line(failure.signal());
@@ -27,7 +28,8 @@ void add_failure(std::vector<std::string>& hints, const v1::Failure& failure, Wa
   }
   if (failure.since_unix_ms() > 0) what += ", " + ago(failure.since_unix_ms(), now);
   hints.push_back(what);
-  if (!failure.reason().empty()) hints.push_back("reason: " + line(failure.reason()));
+  const bool told = detail.message().find(failure.reason()) != std::string::npos;
+  if (!told) hints.push_back("reason: " + line(failure.reason()));
   if (!failure.id().empty()) hints.push_back("record: " + line(failure.id()));
   if (failure.command_size() > 0) {
     hints.push_back("command: " +
@@ -105,7 +107,7 @@ Report report_refusal(const v1::ErrorDetail& detail, std::string_view model, Wal
     if (holder.since_unix_ms() > 0) text += ", since " + ago(holder.since_unix_ms(), now);
     hints.push_back(text);
   }
-  if (detail.has_failure()) add_failure(hints, detail.failure(), now);
+  if (detail.has_failure()) add_failure(hints, detail, now);
   if (detail.has_retry_after_seconds()) {
     hints.push_back("a retry may succeed in " +
                     format_duration_human(std::chrono::milliseconds(
@@ -114,7 +116,8 @@ Report report_refusal(const v1::ErrorDetail& detail, std::string_view model, Wal
   if (!detail.request_id().empty()) hints.push_back("request: " + line(detail.request_id()));
   const std::string name = line(model);
   if (detail.reason() == "unknown_model") {
-    hints.emplace_back("'berth models' lists what there is");
+    const bool told_where = detail.message().find("berth models") != std::string::npos;
+    if (!told_where) hints.emplace_back("'berth models' lists what there is");
   } else if (!detail.failure().instance_id().empty() && !name.empty()) {
     // Without an instance nothing ran that could have written one.
     hints.push_back("'berth why " + name + "' explains it, 'berth logs " + name +

@@ -7,6 +7,7 @@
 
 #include "common/proto_json/proto_json.h"
 #include "common/text.h"
+#include "common/uuid.h"
 #include "common/wall_time.h"
 #include "supervisor/cli/error_report.h"
 #include "supervisor/cli/format/event_text.h"
@@ -59,7 +60,14 @@ std::optional<ExitCode> why_request(Context& context, Client& client, const std:
                                            return true;
                                          },
                                          {});
-  if (!reply || found.empty()) return std::nullopt;
+  if (!reply) return std::nullopt;
+  if (found.empty()) {
+    // No model is named so.
+    if (Uuid::parse(id).is_nil()) return std::nullopt;
+    return context.refuse("no request " + id +
+                          " is known: nobody asked with this id, or its events are not kept any "
+                          "more");
+  }
   if (context.json()) {
     JsonWriter json(JsonWriter::Layout::kIndented);
     json.begin_object();

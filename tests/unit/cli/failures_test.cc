@@ -318,6 +318,12 @@ TEST_F(FailuresTest, WhyTellsWhatBecameOfARequest) {
   EXPECT_EQ(program.run({"why", "r-1", "--json"}), ExitCode::kOk);
   EXPECT_NE(program.out.text.find("\"request\": \"r-1\""), std::string::npos);
   EXPECT_EQ(program.run({"why", "r-9"}), ExitCode::kNo);
+  EXPECT_NE(program.err.text.find("There is no model of this name."), std::string::npos);
+  program.err.text.clear();
+  EXPECT_EQ(program.run({"why", "01a2b3c4-0000-7000-8000-000000000001"}), ExitCode::kNo);
+  EXPECT_EQ(program.err.text,
+            "berth: no request 01a2b3c4-0000-7000-8000-000000000001 is known: nobody asked with "
+            "this id, or its events are not kept any more\n");
   daemon.watch_events = [](grpc::ServerContext&, const v1::WatchEventsRequest& request,
                            grpc::ServerWriter<v1::Event>&) {
     ADD_FAILURE() << request.request_id() << " is no request's id";

@@ -44,6 +44,21 @@ TEST(Report, T1_FailureHasClassSignalLogAndRecord) {
             "  'berth why demo' explains it, 'berth logs demo' shows the whole log\n");
 }
 
+TEST(Report, NothingIsToldTwice) {
+  v1::ErrorDetail detail;
+  detail.set_reason("load_failed");
+  detail.set_message("cut cannot be loaded: The file is cut off.");
+  detail.mutable_failure()->set_class_("permanent");
+  detail.mutable_failure()->set_reason("The file is cut off.");
+  EXPECT_EQ(to_text(report_refusal(detail, "cut", kNow), false),
+            "berth: cut cannot be loaded: The file is cut off.\n  failure: permanent\n");
+  v1::ErrorDetail unknown;
+  unknown.set_reason("unknown_model");
+  unknown.set_message("There is no model 'x'. `berth models` lists those that there are.");
+  EXPECT_EQ(to_text(report_refusal(unknown, "x", kNow), false),
+            "berth: There is no model 'x'. `berth models` lists those that there are.\n");
+}
+
 TEST(Report, ALogIsOfferedOnlyWhereAWorkerRan) {
   v1::ErrorDetail detail;
   detail.set_reason("load_failed");
