@@ -22,6 +22,7 @@
 #include "common/fd.h"
 #include "common/units.h"
 #include "supervisor/cli/client/client.h"
+#include "supervisor/cli/client/connect_problem.h"
 
 namespace berth::cli {
 namespace {
@@ -33,6 +34,7 @@ constexpr char kErrorTrailer[] = "berth-error-bin";
 constexpr seconds kUnaryDeadline{10};
 // An unload ends when the process is gone, which may be after a drain.
 constexpr seconds kUnloadDeadline{120};
+constexpr seconds kProblemDeadline{1};
 constexpr int kMaxMessageBytes = 64 << 20;
 
 // gRPC's own log lines would mix with ours; GRPC_VERBOSITY brings them back.
@@ -296,6 +298,15 @@ class GrpcClient : public Client {
   std::unique_ptr<v1::Inference::Stub> inference_;
 };
 
+// What gRPC says of a channel that did not become ready: a call that is not waited for tells it.
+std::string broken_channel_text(const std::shared_ptr<grpc::Channel>& channel) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kProblemDeadline);
+  v1::ServerInfo reply;
+  const auto admin = v1::Admin::NewStub(channel);
+  return admin->GetServerInfo(&context, v1::GetServerInfoRequest(), &reply).error_message();
+}
+
 }  // namespace
 
 Reply<std::unique_ptr<Client>> connect(const Endpoint& endpoint, const Access& access,
@@ -326,11 +337,8 @@ Reply<std::unique_ptr<Client>> connect(const Endpoint& endpoint, const Access& a
     return std::make_unique<GrpcClient>(channel, endpoint.text, access.api_key);
   }
   if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) {
-    return tl::unexpected(unreachable(
-        access.tls_ca.empty()
-            ? "nobody answers there as berthd does"
-            : "nobody answers there as berthd does, with TLS and a certificate for this name that "
-              "--tls-ca (BERTH_TLS_CA) signs"));
+    return tl::unexpected(
+        unreachable(connect_problem(broken_channel_text(channel), !access.tls_ca.empty())));
   }
   return tl::unexpected(unreachable("no answer within " + format_duration_human(connect_deadline)));
 }
