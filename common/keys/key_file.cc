@@ -237,10 +237,15 @@ std::string note_on_readers(const std::string& path) {
   const gid_t group = group_of_new_file();
   const bool grouped = (info.st_mode & S_IRGRP) != 0;
   if (grouped && (info.st_gid == group || info.st_gid != 0)) return {};
-  return shown(path) +
-         ": only root can read the key file, and berthd runs as somebody else: give it to his "
-         "group "
-         "(`chgrp berth`), and run `chmod 0640` on it.";
+  const std::string only_root = shown(path) + ": only root can read the key file";
+  if (group == static_cast<gid_t>(-1)) {
+    return only_root +
+           ": where berthd runs as somebody else, give it to his group, and run `chmod "
+           "0640` on it.";
+  }
+  return only_root +
+         ", and berthd runs as berth where it is installed: run `chgrp berth` and "
+         "`chmod 0640` on it.";
 }
 
 }  // namespace berth::keys

@@ -30,7 +30,9 @@ Result<std::string> key_file(const Environment& environment, const std::string& 
   }
   return fail(Reason::kInvalidArgument, "no key file is known, as " + config_file +
                                             " cannot be used (" + read.problems.front().message +
-                                            "): name one with --keys-file");
+                                            "): name one with --keys-file, or the configuration "
+                                            "that berthd uses in BERTH_CONFIG (of a demo: "
+                                            "DIR/berth.toml)");
 }
 
 void write_key(JsonWriter& json, const keys::Key& key) {

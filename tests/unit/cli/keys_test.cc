@@ -97,6 +97,13 @@ TEST_F(KeysTest, WithoutASettingItSaysWhatToAdd) {
   EXPECT_EQ(keys().size(), 1U);
 }
 
+TEST_F(KeysTest, WithoutAConfigurationItSaysHowADemoIsMeant) {
+  program_.variables["BERTH_CONFIG"] = directory_.path() + "/none.toml";
+  EXPECT_NE(run({"add", "alice"}), ExitCode::kOk);
+  EXPECT_THAT(program_.err.text, HasSubstr("--keys-file"));
+  EXPECT_THAT(program_.err.text, HasSubstr("BERTH_CONFIG (of a demo: DIR/berth.toml)"));
+}
+
 TEST_F(KeysTest, WrongUseIsTold) {
   EXPECT_EQ(run({"add", "al ice"}), ExitCode::kUsage);
   EXPECT_THAT(program_.err.text, HasSubstr("the name of a key may have letters"));
