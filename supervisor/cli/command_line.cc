@@ -273,9 +273,10 @@ void CommandLine::add_watching() {
       "(permanent, resource, crash or launch), the Python exception, the reason as it is passed on "
       "(no "
       "path, at most 300 bytes) and the line's number. 'no verdict' is an answer, too: both end "
-      "with 0.\n\n"
+      "with 0. It judges all that it reads: of a model's log, where each load begins with a line "
+      "'== berth', give it the last load only.\n\n"
       "  berth classify-log worker.log\n"
-      "  berth logs demo --lines 0 | berth classify-log\n"
+      "  berth logs demo --lines 0 | tac | sed '/^== berth /q' | tac | berth classify-log\n"
       "  berth classify-log worker.log --fatal RuntimeError --fatal pkg.LoadError",
       [this](Context& context) { return run_classify_log(context, parsed_.classify_log); }, false);
   classify->add_option("FILE", parsed_.classify_log.file,

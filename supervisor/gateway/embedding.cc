@@ -13,7 +13,7 @@ Status EmbeddingKind::fits(const catalog::Model& model) {
       "The model " + model.name +
           " does not give embeddings: it has no pooling type of its own. Set `embeddings = "
           "true` in [model.\"" +
-          model.name + "\"], or ask a model that `berth models` shows with embeddings.");
+          model.name + "\"], or ask a model that `berth models --json` shows with can_embed.");
 }
 
 }  // namespace berth::gateway
