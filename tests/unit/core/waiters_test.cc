@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <vector>
 
 namespace berth::core {
@@ -66,6 +68,76 @@ TEST(Waiters, M13_AQueueThatEndsGivesItsPlacesBack) {
     EXPECT_EQ(total.count, 3U);
   }
   EXPECT_EQ(total.count, 0U);
+}
+
+TEST(Waiters, M13_TenantsTakeTurnsAndWithinOneTheOldestComesFirst) {
+  WaitingTotal total;
+  WaiterQueue queue(256, total);
+  for (const Ticket ticket : {1U, 2U, 3U, 4U}) std::ignore = queue.push(ticket, "busy");
+  for (const Ticket ticket : {5U, 6U}) std::ignore = queue.push(ticket, "other");
+  std::ignore = queue.push(7, "third");
+  const std::vector<Ticket> order = {1, 5, 7, 2, 6, 3, 4};
+  EXPECT_EQ(queue.tickets(), order);
+  for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(queue.position(order[i]), i + 1);
+  for (const Ticket ticket : order) {
+    EXPECT_EQ(queue.position(ticket), 1U);
+    EXPECT_EQ(queue.front(), ticket);
+    EXPECT_EQ(queue.pop(), ticket);
+  }
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(Waiters, M13_ATenantThatComesAgainGainsNoTurn) {
+  WaitingTotal total;
+  WaiterQueue queue(256, total);
+  for (const Ticket ticket : {1U, 2U, 3U}) std::ignore = queue.push(ticket, "patient");
+  std::ignore = queue.push(4, "eager");
+  EXPECT_EQ(queue.pop(), 1U);
+  EXPECT_EQ(queue.pop(), 4U);
+  std::ignore = queue.push(5, "eager");
+  EXPECT_EQ(queue.pop(), 2U);
+  EXPECT_EQ(queue.pop(), 5U);
+  EXPECT_EQ(queue.pop(), 3U);
+}
+
+TEST(Waiters, M13_IdleWorkComesAfterAllClients) {
+  WaitingTotal total;
+  WaiterQueue queue(256, total);
+  std::ignore = queue.push(1, {}, WaiterKind::kIdleWork);
+  std::ignore = queue.push(2, "a");
+  std::ignore = queue.push(3, "b");
+  EXPECT_EQ(queue.clients(), 2U);
+  EXPECT_EQ(queue.position(1), 3U);
+  EXPECT_EQ(queue.tickets(), (std::vector<Ticket>{2, 3, 1}));
+  EXPECT_TRUE(queue.remove(2));
+  EXPECT_EQ(queue.pop(), 3U);
+  EXPECT_EQ(queue.pop(), 1U);
+  EXPECT_EQ(total.count, 0U);
+}
+
+RC_GTEST_PROP(WaitersProperty, M13_PositionsAreTheOrderOfService,
+              (const std::vector<std::uint8_t>& steps)) {
+  WaitingTotal total;
+  WaiterQueue queue(256, total);
+  Ticket next = 1;
+  for (const std::uint8_t step : steps) {
+    if (step % 4 == 3) {
+      std::ignore = queue.pop();
+    } else if (step % 8 == 6 && next > 1) {
+      std::ignore = queue.remove(step % next);
+    } else {
+      const auto kind = step % 16 == 5 ? WaiterKind::kIdleWork : WaiterKind::kClient;
+      std::ignore = queue.push(next++, std::string(1, static_cast<char>('a' + step / 64)), kind);
+    }
+    const std::vector<Ticket> order = queue.tickets();
+    RC_ASSERT(order.size() == queue.size());
+    RC_ASSERT(queue.front() == (order.empty() ? std::nullopt : std::optional(order.front())));
+    for (std::size_t i = 0; i < order.size(); ++i) RC_ASSERT(queue.position(order[i]) == i + 1);
+  }
+  std::vector<Ticket> served;
+  const std::vector<Ticket> order = queue.tickets();
+  while (const auto ticket = queue.pop()) served.push_back(*ticket);
+  RC_ASSERT(served == order);
 }
 
 // Against a plain list of (ticket, detached).
