@@ -339,6 +339,7 @@ class Daemon {
             .events = *events_,
             .prepare_launch =
                 [this](std::shared_ptr<const catalog::Model> model, const Uuid& instance,
+                       const residency::LaunchPlan& /*plan*/,
                        std::function<void(Result<residency::PreparedLaunch>)> done) {
                   done = noting_kernel_log(std::move(done));
                   if (model->settings.kind != catalog::Kind::kCommand) {

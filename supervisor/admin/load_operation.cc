@@ -11,7 +11,8 @@ Error admins_only(const std::string& what) {
 
 // A process of this load exists, so that the load goes on without a claim (L5).
 bool load_runs(const residency::ClaimProgress& progress) {
-  return !progress.queue_position && progress.phase != "stopping" && progress.phase != "back_off";
+  return !progress.queue_position && progress.phase != "stopping" && progress.phase != "back_off" &&
+         progress.phase != "queued";
 }
 
 }  // namespace

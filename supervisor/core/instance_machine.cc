@@ -411,7 +411,8 @@ void InstanceMachine::enter(State next, const Moment& now) {
 }
 
 void InstanceMachine::wait_for(std::string_view what, Duration at_most, const Moment& now) {
-  wait_ = Wait{what, now.steady, now.steady + at_most};
+  const bool endless = at_most > SteadyTime::max() - now.steady;
+  wait_ = Wait{what, now.steady, endless ? SteadyTime::max() : now.steady + at_most};
 }
 
 bool InstanceMachine::takes_leases() const {
@@ -423,7 +424,7 @@ std::optional<SteadyTime> InstanceMachine::wake_at(const Moment& now) const {
   const auto consider = [&first](std::optional<SteadyTime> when) {
     if (when && (!first || *when < *first)) first = when;
   };
-  if (wait_) consider(wait_->until);
+  if (wait_ && wait_->until != SteadyTime::max()) consider(wait_->until);
   consider(verdict_until_);
   consider(exit_until_);
   const std::optional<Duration> left = ttl_left(now);
@@ -432,7 +433,9 @@ std::optional<SteadyTime> InstanceMachine::wake_at(const Moment& now) const {
 }
 
 std::optional<Duration> InstanceMachine::ttl_left(const Moment& now) const {
-  if (state_.value != State::kReady || policy_.ttl <= Duration::zero()) return std::nullopt;
+  if (state_.value != State::kReady || pinned_ || policy_.ttl <= Duration::zero()) {
+    return std::nullopt;
+  }
   return active_ + policy_.ttl - now.boot;
 }
 

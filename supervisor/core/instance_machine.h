@@ -62,7 +62,7 @@ struct ProcessExited {
 struct StopOrdered {
   StopCause cause = StopCause::kNone;
 };
-// Finish what runs, at most until then, and stop.
+// Finish what runs, at most until then, and stop; SteadyTime::max(): however long that takes.
 struct CloseOrdered {
   StopCause cause = StopCause::kNone;
   SteadyTime until{};
@@ -143,6 +143,9 @@ class InstanceMachine {
   [[nodiscard]] const Moment& created() const { return created_; }
 
   [[nodiscard]] const std::optional<Wait>& wait() const { return wait_; }
+  // Pinned (M16): as long as that is so it is not unloaded for idleness.
+  void pin(bool pinned) { pinned_ = pinned; }
+  [[nodiscard]] bool pinned() const { return pinned_; }
   // When TimePassed is due, at the latest; absent: never. A ttl counts on the boot clock, which
   // runs on while the machine is suspended, so it is looked at once a minute.
   [[nodiscard]] std::optional<SteadyTime> wake_at(const Moment& now) const;
@@ -191,6 +194,7 @@ class InstanceMachine {
   Stamped<InstanceJob> job_;
   Stamped<InstanceResult> result_;
 
+  bool pinned_ = false;
   bool has_process_ = false;
   SentSignals sent_;
   bool stream_open_ = false;

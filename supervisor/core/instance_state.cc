@@ -27,10 +27,10 @@ constexpr std::array<std::string_view, 7> kOutcomes = {"loading",     "ready", "
                                                        "interrupted", "died",  "stopped"};
 static_assert(kOutcomes.size() == static_cast<std::size_t>(InstanceResult::kStopped) + 1);
 
-constexpr std::array<std::string_view, 10> kCauses = {
-    "none",        "unload",       "forced_unload", "idle",    "shutdown",
-    "load_failed", "load_timeout", "disconnected",  "stalled", "wedged"};
-static_assert(kCauses.size() == static_cast<std::size_t>(StopCause::kWedged) + 1);
+constexpr std::array<std::string_view, 12> kCauses = {
+    "none",         "unload",       "forced_unload", "idle",   "shutdown", "load_failed",
+    "load_timeout", "disconnected", "stalled",       "wedged", "evicted",  "job_ended"};
+static_assert(kCauses.size() == static_cast<std::size_t>(StopCause::kJobEnded) + 1);
 
 }  // namespace
 

@@ -65,6 +65,8 @@ enum class StopCause : std::uint8_t {
   kDisconnected,  // its control stream ended and its process went on
   kStalled,       // nothing moved in its load (L8)
   kWedged,        // its work stood still (L9)
+  kEvicted,       // another model needs its memory (M8, M12, L5)
+  kJobEnded,      // idle work loaded it, and has ended (M15)
 };
 // "unload"
 std::string_view stop_cause_name(StopCause cause);

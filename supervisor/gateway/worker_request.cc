@@ -53,8 +53,9 @@ void WorkerRequest::begin() {
 
 void WorkerRequest::on_claim_progress(const residency::ClaimProgress& progress) {
   if (over_) return;
-  if (!progress.queue_position) saw_load_ = true;
-  line_->waiting(!progress.queue_position);
+  const bool loading = !progress.queue_position && progress.phase != "queued";
+  if (loading) saw_load_ = true;
+  line_->waiting(loading);
   on_waiting(progress);
 }
 

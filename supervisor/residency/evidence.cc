@@ -132,6 +132,11 @@ Error stopped_error(core::StopCause cause, const InstanceFacts& facts) {
     case core::StopCause::kDisconnected:
     case core::StopCause::kStalled:
       break;
+    case core::StopCause::kJobEnded:
+      break;
+    case core::StopCause::kEvicted:
+      return {Reason::kDraining, "Another model needs the memory of " + facts.model +
+                                     ", which was stopped for it; ask again."};
     case core::StopCause::kWedged:
       return wedged_error(facts);
   }

@@ -56,6 +56,11 @@ class FailureBook {
   void load_interrupted(const std::string& model, const Uuid& instance);
   // Completes the record with the memory as it is and keeps it. Whether it stands.
   bool load_failed(core::FailureRecord record);
+  // What the model needs at least there, as failed loads showed (L21); bytes.
+  [[nodiscard]] std::optional<std::uint64_t> least_charge(const std::string& model,
+                                                          const std::string& domain) const {
+    return ledger_.charge_lower_bound(model, domain);
+  }
   // By hand; what was lifted, if anything stood.
   std::optional<core::FailureRecord> retry(const std::string& model, const std::string& who);
   // L23: judges what stands. The models whose failure does not any more.

@@ -58,13 +58,16 @@ std::int64_t signed_bytes(std::uint64_t bytes) {
 
 Instance::Instance(Environment& environment, InstanceHost& host, FindInstance find,
                    std::shared_ptr<const catalog::Model> model, const core::InstancePolicy& policy,
-                   const Uuid& id, RequestClass request_class)
+                   const Uuid& id, RequestClass request_class, LaunchPlan plan)
     : environment_(environment),
       host_(host),
       find_(std::move(find)),
       model_(std::move(model)),
       id_text_(id.to_string()),
       request_class_(request_class),
+      plan_(std::move(plan)),
+      use_{.last_used = environment.clock.now(),
+           .last_by_idle_work = request_class == RequestClass::kIdle},
       policy_(policy),
       machine_(id, policy, core::moment_of(environment.clock)),
       progress_(environment.clock.now()) {
@@ -79,7 +82,7 @@ void Instance::begin() {
   put_record();
   fetch_last_load_time();
   arm_timer();
-  environment_.prepare_launch(model_, machine_.id(),
+  environment_.prepare_launch(model_, machine_.id(), plan_,
                               [find = find_, id = machine_.id()](Result<PreparedLaunch> prepared) {
                                 if (const auto self = find(id)) {
                                   self->on_prepared(std::move(prepared));
@@ -160,12 +163,23 @@ void Instance::close(core::StopCause cause, SteadyTime until) {
   feed(core::CloseOrdered{cause, until});
 }
 
-void Instance::grant_lease() {
+void Instance::pin(bool pinned) {
+  machine_.pin(pinned);
+  arm_timer();
+}
+
+void Instance::grant_lease(bool client) {
+  ++(client ? use_.clients : use_.soft);
+  use_.last_by_idle_work = !client;
+  if (client) use_.last_used = environment_.clock.now();
   feed(core::LeaseGranted{});
 }
 
 void Instance::lease_returned(bool client) {
   ++served_;
+  std::uint32_t& held = client ? use_.clients : use_.soft;
+  held -= std::min<std::uint32_t>(held, 1);
+  if (client) use_.last_used = use_.idle_since = environment_.clock.now();
   feed(core::LeaseReturned{client});
 }
 
@@ -222,6 +236,7 @@ void Instance::on_ready(const rpc::WorkerReady& ready) {
   ready_.sequences = std::max<std::uint32_t>(ready_.sequences, 1);
   ready_.threads = std::max<std::uint32_t>(ready_.threads, 1);
   told_threads_ = ready_.threads;
+  use_.idle_since = environment_.clock.now();
   feed(core::BecameReady{});
 }
 
@@ -496,6 +511,11 @@ std::optional<Error> Instance::known_break() const {
   }
   if (machine_.exit_status()) return worker_died_error(machine_.own_exit(), facts());
   return std::nullopt;
+}
+
+Duration Instance::load_time() const {
+  const core::Moment end = machine_.ready_since() ? *machine_.ready_since() : now();
+  return end.steady - machine_.created().steady;
 }
 
 std::uint32_t Instance::free_places() const {

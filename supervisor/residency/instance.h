@@ -31,6 +31,15 @@ namespace berth::residency {
 
 class Instance;
 
+// Who uses an instance, and when (M8, I2).
+struct InstanceUse {
+  std::uint32_t clients = 0;  // leases of clients and operators
+  std::uint32_t soft = 0;     // leases of idle work
+  SteadyTime idle_since{};    // since it was ready, or the last client's work on it ended
+  SteadyTime last_used{};     // by a client; or since it exists
+  bool last_by_idle_work = false;
+};
+
 // Whom an instance tells what became of it. Core strand; called in the middle of a change, so
 // nothing of it may reach a client from within (answers are posted).
 class InstanceHost {
@@ -65,7 +74,7 @@ class Instance : public process::ChildObserver,
   // `find` gives an instance by its id as long as it exists. begin() comes next.
   Instance(Environment& environment, InstanceHost& host, FindInstance find,
            std::shared_ptr<const catalog::Model> model, const core::InstancePolicy& policy,
-           const Uuid& id, RequestClass request_class);
+           const Uuid& id, RequestClass request_class, LaunchPlan plan = {});
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
   ~Instance() override;
@@ -74,8 +83,10 @@ class Instance : public process::ChildObserver,
 
   void stop(core::StopCause cause);
   void close(core::StopCause cause, SteadyTime until);
-  // A place, counted until lease_returned(). Requires free_places() > 0.
-  void grant_lease();
+  // Pinned, or not any more (M16).
+  void pin(bool pinned);
+  // A place, counted until lease_returned(). Requires free_places() > 0. `client`: not idle work.
+  void grant_lease(bool client);
   void lease_returned(bool client);
   // Compute threads from now on; tells the worker only what is new to it. Requires leases.
   void use_threads(std::uint32_t threads);
@@ -92,6 +103,10 @@ class Instance : public process::ChildObserver,
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] const std::shared_ptr<WorkerHandle>& worker() const { return worker_; }
   [[nodiscard]] const rpc::WorkerReady& ready() const { return ready_; }
+  [[nodiscard]] const InstanceUse& use() const { return use_; }
+  [[nodiscard]] RequestClass request_class() const { return request_class_; }
+  // What its load took, or has taken until now.
+  [[nodiscard]] Duration load_time() const;
   [[nodiscard]] std::uint32_t free_places() const;
   [[nodiscard]] std::size_t awaiting_end() const { return end_waits_.size(); }
   // How far the load is.
@@ -159,6 +174,8 @@ class Instance : public process::ChildObserver,
   const std::shared_ptr<const catalog::Model> model_;
   const std::string id_text_;
   const RequestClass request_class_;
+  const LaunchPlan plan_;
+  InstanceUse use_;
 
   const core::InstancePolicy policy_;
   core::InstanceMachine machine_;

@@ -24,6 +24,7 @@
 #include "supervisor/residency/post_mortem.h"
 #include "supervisor/residency/recent_ends.h"
 #include "supervisor/residency/residency.h"
+#include "supervisor/residency/room.h"
 #include "supervisor/residency/waiter.h"
 
 namespace berth::residency {
@@ -41,6 +42,12 @@ struct Berth {
   core::RestartBackoff back_off;
   Timer back_off_timer;
   bool report_posted = false;
+  // Since when a client wants it: of those who left unserved, the oldest (M8); and when the last of
+  // them left. Counts on for retry_grace.
+  std::optional<SteadyTime> carried;
+  SteadyTime client_left{};
+  bool had_client = false;      // `current`: one waited for it, or used it
+  bool torn_down = false;       // its last load was, abandoned: not the next one, too (L5)
   SteadyTime positions_told{};  // when all who wait were last told their place
   Timer positions_timer;        // until they are told again
 };
@@ -49,7 +56,8 @@ struct Berth {
 // code runs in the middle of a change and anything may be called from within an answer.
 class Manager : public std::enable_shared_from_this<Manager>,
                 public LeaseOffice,
-                public InstanceHost {
+                public InstanceHost,
+                private RoomHost {
  public:
   Manager(Environment environment, const Limits& limits);
   Manager(const Manager&) = delete;
@@ -74,6 +82,10 @@ class Manager : public std::enable_shared_from_this<Manager>,
   [[nodiscard]] std::vector<QueuedWaiter> waiters() const;
   [[nodiscard]] std::string state_of(const std::string& model) const;
   void shutdown(Duration drain, std::function<void()> done);
+  [[nodiscard]] Status pin(const std::shared_ptr<const catalog::Model>& model);
+  bool unpin(const std::string& model);
+  [[nodiscard]] bool pinned(const std::string& model) const;
+  [[nodiscard]] Room& room() { return room_; }
   // No client is called any more.
   void detach() { detached_ = true; }
 
@@ -101,7 +113,9 @@ class Manager : public std::enable_shared_from_this<Manager>,
   [[nodiscard]] Instance* leaving(const std::string& model) const;
   // What stands against the request at once.
   [[nodiscard]] std::optional<Error> refusal(const Waiter& waiter, const catalog::Model& model);
-  [[nodiscard]] std::optional<Error> enqueue(Berth& berth, core::Ticket ticket);
+  [[nodiscard]] std::optional<Error> enqueue(Berth& berth, const Waiter& waiter);
+  // One who waited is gone without a place.
+  void left_unserved(Berth& berth, RequestClass request_class, SteadyTime since);
   void answer(core::Ticket ticket, Answer answer);
   void deliver(core::Ticket ticket);
   void on_deadline(core::Ticket ticket);
@@ -118,9 +132,14 @@ class Manager : public std::enable_shared_from_this<Manager>,
                       PostMortem::Found found);
 
   void start_if_wanted(Berth& berth);
-  void start(Berth& berth, RequestClass request_class);
+  // Nothing but room stands against another try; else it is looked at again by itself.
+  [[nodiscard]] bool is_due(Berth& berth);
+  void start(Berth& berth, const LaunchPlan& plan);
+  // A model that a job loaded goes when the job ends (M15).
+  void end_job_load(Berth& berth);
   void serve(Berth& berth);
   Lease grant(Instance& instance, const Waiter& waiter);
+  void note_served(const Instance& instance, const Waiter& waiter);
   // Gives those who have work their part of the cores.
   void share_cores();
   void report_soon(Berth& berth);
@@ -128,6 +147,16 @@ class Manager : public std::enable_shared_from_this<Manager>,
   [[nodiscard]] bool tells_only_new(Berth& berth);
   [[nodiscard]] ClaimProgress progress_of(const Berth& berth, core::Ticket ticket) const;
   void finish_shutdown();
+
+  std::vector<Demand> demands() override;
+  void describe(const Uuid& instance, core::Entry& entry) const override;
+  std::optional<std::uint64_t> least_charge(const std::string& model,
+                                            const std::string& domain) const override;
+  void admit(const Demand& demand, const LaunchPlan& plan) override;
+  void evict(const core::Victim& victim) override;
+  void close(const Uuid& instance) override;
+  void refuse_demand(const std::string& model, const Error& error) override;
+  void on_room_wait(const std::string& model) override;
 
   Environment environment_;
   const Limits limits_;
@@ -140,6 +169,8 @@ class Manager : public std::enable_shared_from_this<Manager>,
   RecentEnds recent_ends_;
   FailureBook failures_;
   PostMortem post_mortem_;
+  Room room_;
+  std::map<std::string, std::shared_ptr<const catalog::Model>> pins_;  // by hand
 
   std::optional<SteadyTime> drain_until_;  // since shutdown() was called
   std::vector<std::function<void()>> shutdown_done_;

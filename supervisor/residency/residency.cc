@@ -45,6 +45,34 @@ void Residency::unload(const std::string& model, bool force,
   impl_->manager->unload(model, force, std::move(done));
 }
 
+Status Residency::pin(const std::shared_ptr<const catalog::Model>& model) {
+  return impl_->manager->pin(model);
+}
+
+bool Residency::unpin(const std::string& model) {
+  return impl_->manager->unpin(model);
+}
+
+bool Residency::pinned(const std::string& model) const {
+  return impl_->manager->pinned(model);
+}
+
+void Residency::memory_changed() {
+  impl_->manager->room().changed();
+}
+
+core::Snapshot Residency::memory_now() const {
+  return impl_->manager->room().snapshot();
+}
+
+core::Decision Residency::plan(const catalog::Model& model) const {
+  return impl_->manager->room().plan(model);
+}
+
+const RoomCounters& Residency::room_counters() const {
+  return impl_->manager->room().counters();
+}
+
 void Residency::explain_break(const std::string& instance_id, std::function<void(Error)> done) {
   impl_->manager->explain_break(instance_id, std::move(done));
 }

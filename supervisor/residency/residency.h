@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,8 +17,12 @@
 #include "supervisor/core/ledger/failure_record.h"
 #include "supervisor/core/ledger/memory_rule.h"
 #include "supervisor/core/ledger/provenance.h"
+#include "supervisor/core/memory/decision.h"
+#include "supervisor/core/memory/domain.h"
+#include "supervisor/core/memory/snapshot.h"
 #include "supervisor/process/launcher.h"
 #include "supervisor/process/log_watch.h"
+#include "supervisor/residency/memory_access.h"
 #include "supervisor/residency/tree_sampler.h"
 #include "supervisor/rpc/worker_client.h"
 #include "supervisor/store/store.h"
@@ -56,10 +61,13 @@ class Lease {
 struct ClaimProgress {
   std::optional<std::uint32_t> queue_position;  // 1 = next; absent: not ready yet
   // What the load does: starting | weights | context | warmup; what it waits for before it begins:
-  // stopping (the model's last process is still going) | back_off (it died; ETA: of the wait).
+  // stopping (the model's last process is still going) | back_off (it died; ETA: of the wait) |
+  // queued (for memory).
   std::string phase;
+  // With queued: what must happen first, as core::park_name(), or "check"; empty: not known yet.
+  std::string waits_for{};
   float fraction = 0;
-  std::optional<std::chrono::milliseconds> eta;
+  std::optional<std::chrono::milliseconds> eta{};
 };
 
 // Told about one claim, on the core strand, never from within acquire().
@@ -111,6 +119,19 @@ struct InstanceSnapshot {
   std::uint64_t requests_served = 0;
   std::string socket;
   std::vector<std::string> command;
+  core::DomainBytes charge{};  // by domain; empty: it is not counted
+  bool pinned = false;
+};
+
+// What memory had to be made for, since the start of the program.
+struct RoomCounters {
+  // By why that model could go: "idle", "abandoned_load", "idle_work", "closing" (M12).
+  std::map<std::string, std::uint64_t> evictions{};
+  // Requests that a resident model served although an older one waited for its room (M13): each
+  // would have been a swap.
+  std::uint64_t swaps_avoided = 0;
+  std::map<std::string, std::uint64_t> refusals{};  // by core::refusal_name()
+  Duration worst_wait{};                            // of a client for its place, on whatever
 };
 
 // One who waits for a model, for people.
@@ -154,11 +175,12 @@ struct Environment {
   rpc::WorkerConnector& connector;
   store::Store& store;
   EventSink& events;
-  // Builds the launch of a worker for a model: program, argv, environment, log file. May block, so
+  // Builds the launch of a worker for a model, where the plan puts it: program, argv, environment,
+  // log file. May block, so
   // it works on the pool and answers on the core strand, never from within the call. Errors: as
   // Launcher::launch.
   std::function<void(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
-                     std::function<void(Result<PreparedLaunch>)> done)>
+                     const LaunchPlan& plan, std::function<void(Result<PreparedLaunch>)> done)>
       prepare_launch;
   // The last lines of the model's log since the instance began, sanitised, at most 20. Works on the
   // pool, answers on the core strand.
@@ -192,6 +214,8 @@ struct Environment {
   // that it is asked whatever the process ended with. Quick; core strand, from its exit on. Empty:
   // nothing is known.
   std::function<bool(pid_t pid)> oom_counted{};
+  // Admission by bytes.
+  MemoryAccess memory_access{};
 };
 
 struct Limits {
@@ -200,6 +224,10 @@ struct Limits {
   Duration queue_timeout = std::chrono::minutes(10);  // M19
   Duration term_wait = std::chrono::seconds(10);      // L3
   Duration kill_wait = std::chrono::seconds(5);       // L3
+  core::PlanPolicy plan{};                            // M8, M12, L5
+  // After so long the requests of a model that gives its room to another one end with kDraining
+  // (M13); absent: they end by themselves.
+  std::optional<Duration> swap_drain{};
   // That the workers which compute share; 0: each keeps the threads that it has.
   std::uint32_t cores = 0;
 };
@@ -217,8 +245,8 @@ class Residency {
   // starts one. The observer is told exactly once how it ended, unless the claim is dropped before;
   // it must outlive the claim. `deadline` bounds the wait together with Limits::queue_timeout.
   // Errors (through on_claim_failed): the model's problem, kQueueFull, kLoadFailed with evidence,
-  // kDeadline, kShuttingDown. As long as a failure of the model stands it is kLoadFailed at once
-  // (L22); an operator's request lifts it.
+  // kInsufficientMemory, kNoRoom, kDeadline, kShuttingDown. As long as a failure of the model
+  // stands it is kLoadFailed at once (L22); an operator's request lifts it.
   [[nodiscard]] std::unique_ptr<Claim> acquire(const std::shared_ptr<const catalog::Model>& model,
                                                RequestClass request_class, SteadyTime deadline,
                                                ClaimObserver& observer);
@@ -226,10 +254,26 @@ class Residency {
   // Stops the model's instance and answers when its process is gone; a load is interrupted. With
   // `force`, requests that run or wait end with kConflict. Requests that come later wait until the
   // process is gone and then load the model again (T19). Errors: kNotFound (not resident),
-  // kConflict (requests run or wait, and not `force`), kInternal (stuck), kQueueFull (256 such
-  // calls wait already).
+  // kConflict (requests run or wait or it is pinned, and not `force`), kInternal (stuck),
+  // kQueueFull (256 such calls wait already).
   void unload(const std::string& model, bool force,
               std::function<void(Result<UnloadOutcome>)> done);
+
+  // Keeps the model, once it is loaded, from being unloaded for idleness or for others (M16), until
+  // unpin() or the end of the program; loads nothing. Errors: kInsufficientMemory, kNoRoom where it
+  // does not fit beside all that is pinned; kLoadFailed with the model's problem.
+  [[nodiscard]] Status pin(const std::shared_ptr<const catalog::Model>& model);
+  // Whether it was pinned so. One that the configuration pins stays so.
+  bool unpin(const std::string& model);
+  [[nodiscard]] bool pinned(const std::string& model) const;
+
+  // What MemoryAccess shows changed: the domains, foreign use, a budget, the bank.
+  void memory_changed();
+  // The book of charges as the planner sees it now. Without domains: empty.
+  [[nodiscard]] core::Snapshot memory_now() const;
+  // What would be done for a client that asked for that model now (M7): nothing is done.
+  [[nodiscard]] core::Decision plan(const catalog::Model& model) const;
+  [[nodiscard]] const RoomCounters& room_counters() const;
 
   // Why the stream of a request on that instance broke: waits for the evidence of the exit, at most
   // 1 s, and answers with kWorkerDied, kShuttingDown or kConflict (unloaded by force). When this

@@ -22,6 +22,8 @@ class EventOrder {
 
   // When a ready instance of the model died last; min() where none did.
   [[nodiscard]] SteadyTime last_death(const std::string& model) const;
+  // A failure of the model stands.
+  [[nodiscard]] bool stands(const std::string& model) const { return standing_.contains(model); }
   // When an instance of the model was last seen to end, or to be stopped; min() where none was.
   [[nodiscard]] SteadyTime last_end(const std::string& model) const;
 

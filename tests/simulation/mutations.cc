@@ -12,7 +12,7 @@ namespace {
 
 core::Mutation planted = core::Mutation::kNone;
 
-constexpr std::array<std::pair<std::string_view, core::Mutation>, 12> kNames = {{
+constexpr std::array<std::pair<std::string_view, core::Mutation>, 27> kNames = {{
     {"none", core::Mutation::kNone},
     {"lost_waiter", core::Mutation::kLostWaiter},
     {"lost_deadline", core::Mutation::kLostDeadline},
@@ -25,6 +25,21 @@ constexpr std::array<std::pair<std::string_view, core::Mutation>, 12> kNames = {
     {"own_signal_blamed", core::Mutation::kOwnSignalBlamed},
     {"given_up_is_death", core::Mutation::kGivenUpIsDeath},
     {"lost_failure", core::Mutation::kLostFailure},
+    {"charge_dropped_at_stop", core::Mutation::kChargeDroppedAtStop},
+    {"charge_never_returned", core::Mutation::kChargeNeverReturned},
+    {"no_proof", core::Mutation::kNoProof},
+    {"loads_not_counted", core::Mutation::kLoadsNotCounted},
+    {"victim_with_lease", core::Mutation::kVictimWithLease},
+    {"no_grace", core::Mutation::kNoGrace},
+    {"hold_ignored", core::Mutation::kHoldIgnored},
+    {"hold_never_ends", core::Mutation::kHoldNeverEnds},
+    {"dearest_first", core::Mutation::kDearestFirst},
+    {"torn_down_twice", core::Mutation::kTornDownTwice},
+    {"pinned_evicted", core::Mutation::kPinnedEvicted},
+    {"refused_too_soon", core::Mutation::kRefusedTooSoon},
+    {"never_replanned", core::Mutation::kNeverReplanned},
+    {"never_closed", core::Mutation::kNeverClosed},
+    {"idle_work_evicts", core::Mutation::kIdleWorkEvicts},
 }};
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "supervisor/core/log/log_verdict.h"
 #include "supervisor/residency/residency.h"
 #include "tests/simulation/random.h"
+#include "tests/simulation/scenario_times.h"
 #include "tests/simulation/worker_script.h"
 
 namespace berth::sim {
@@ -28,28 +29,20 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// Longer than any step of a stop: cancel, SIGTERM, SIGKILL (L3).
-constexpr Duration kStopBound = milliseconds(250) + seconds(10) + seconds(5);
-constexpr Duration kEvidence = seconds(1);
-constexpr Duration kBackOff = seconds(30);
-constexpr Duration kLoadTimeout = seconds(20);
-constexpr Duration kLoadStall = seconds(8);
-constexpr Duration kWedgeAfter = seconds(15);
-// A line that is held decides after that long at most.
-constexpr Duration kLongestHold = core::LogParser::kLongestHold;
-constexpr Duration kRest = kLoadTimeout + kEvidence + kStopBound + kBackOff + kLoadTimeout;
-
 }  // namespace
 
 const std::vector<std::string>& expected_reach() {
   static const std::vector<std::string> all = {
       "answer conflict",
       "answer deadline",
+      "answer insufficient_memory",
       "answer lease",
       "answer load_failed",
+      "answer no_room",
       "answer queue_full",
       "answer shutting_down",
       "break conflict",
+      "break draining",
       "break shutting_down",
       "break worker_died",
       "failure.lifted hand permanent",
@@ -66,8 +59,10 @@ const std::vector<std::string>& expected_reach() {
       "instance.died",
       "instance.exited itself",
       "instance.stopping disconnected",
+      "instance.stopping evicted",
       "instance.stopping forced_unload",
       "instance.stopping idle",
+      "instance.stopping job_ended",
       "instance.stopping load_failed",
       "instance.stopping load_timeout",
       "instance.stopping shutdown",
@@ -82,13 +77,25 @@ const std::vector<std::string>& expected_reach() {
       "load.failed stalled",
       "load.failed timeout",
       "load.failed unclassified",
+      "load.interrupted evicted",
       "load.interrupted forced_unload",
       "load.interrupted shutdown",
       "load.interrupted unload",
       "load.ready",
       "load.started idle_work",
       "load.started request",
+      "memory.not_returned",
+      "memory.returned",
+      "model.evicted abandoned_load",
+      "model.evicted closing",
+      "model.evicted idle",
+      "model.evicted idle_work",
+      "model.refused foreign_use",
+      "model.refused never_fits",
+      "model.refused pinned",
+      "model.refused stuck",
       "phase back_off",
+      "phase queued",
       "phase stopping",
       "phase weights",
       "position",
@@ -100,6 +107,14 @@ const std::vector<std::string>& expected_reach() {
       "state starting",
       "state stopping",
       "state stuck",
+      "waits for check",
+      "waits for clients",
+      "waits for closing",
+      "waits for foreign_use",
+      "waits for grace",
+      "waits for idle_room",
+      "waits for leaving",
+      "waits for older_waiter",
   };
   return all;
 }
@@ -109,7 +124,7 @@ Scenario::Scenario(std::uint64_t seed, std::size_t steps, bool trace)
   limits_.waiters_per_model = static_cast<std::uint32_t>(random_.between(3, 12));
   limits_.waiters_total = static_cast<std::uint32_t>(random_.between(6, 24));
   limits_.queue_timeout = random_.percent(50) ? Duration(seconds(40)) : Duration(minutes(10));
-  const std::uint64_t count = random_.between(std::uint64_t{1}, std::uint64_t{3});
+  const std::uint64_t count = random_.between(std::uint64_t{1}, std::uint64_t{5});
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto model = make_model(std::string(1, static_cast<char>('a' + i)));
     model->settings.load_timeout = kLoadTimeout;
@@ -119,6 +134,7 @@ Scenario::Scenario(std::uint64_t seed, std::size_t steps, bool trace)
         random_.percent(30) ? Duration::zero() : random_.between(seconds(1), minutes(3));
     models_.push_back(model);
   }
+  draw_memory();
   world_.workers.set_script([this](const std::string& model) { return draw_script(model); });
   world_.events.on_event([this](const Event& event) { on_event(event); });
   world_.store.on_failure = [this](const core::FailureRecord& record) {
@@ -130,7 +146,9 @@ Scenario::Scenario(std::uint64_t seed, std::size_t steps, bool trace)
       world_.clock, *residency_, limits_.queue_timeout,
       [this](const std::string& what) { violate(what); },
       [this](const std::string& what) { ++reached_[what]; },
-      [this](const std::shared_ptr<const catalog::Model>& model) { new_request(model); }});
+      [this](const std::shared_ptr<const catalog::Model>& model) { new_request(model); },
+      [this](const SimRequest& request) { oracle_->on_served(request); },
+      [this](const SimRequest& request) { oracle_->on_leaves(request); }});
   world_.clock.on_step([this] { check_step(); });
 }
 
@@ -168,6 +186,7 @@ WorkerScript Scenario::draw_script(const std::string& model) {
   script.prepare = random_.between(Duration::zero(), milliseconds(20));
   script.listen = random_.between(Duration::zero(), milliseconds(100));
   script.load = random_.between(milliseconds(1), milliseconds(900));
+  if (!calm_ && random_.percent(15)) script.load = random_.between(seconds(1), seconds(15));
   script.token_every = random_.between(milliseconds(1), seconds(random_.percent(20) ? 5 : 1));
   if (calm_) return script;
   constexpr std::uint64_t kFates = static_cast<std::uint64_t>(Fate::kDiesBusy) + 1;
@@ -185,7 +204,11 @@ WorkerScript Scenario::draw_script(const std::string& model) {
   script.wedges = random_.percent(5);
   script.ignores_term = random_.percent(15);
   script.term_to_exit = random_.between(Duration::zero(), seconds(random_.percent(20) ? 12 : 1));
-  if (random_.percent(10)) script.kill_to_exit = random_.between(seconds(4), seconds(9));
+  if (random_.percent(10)) {
+    script.kill_to_exit =
+        random_.between(seconds(4), random_.percent(30) ? kSlowestKill : seconds(9));
+  }
+  if (random_.percent(30)) script.memory_comes_back = random_.between(Duration::zero(), seconds(7));
   script.log_never_read = random_.percent(10);
   if (random_.percent(20)) script.exit_to_notice = random_.between(Duration::zero(), seconds(2));
   if (random_.percent(30)) draw_log(script);
@@ -237,8 +260,12 @@ void Scenario::act() {
     pass_time(seconds(3));
   } else if (dice < 90) {
     pass_time(minutes(2));
-  } else if (dice < 94) {
+  } else if (dice < 92) {
     unload(random_.pick(models_)->name, false);
+  } else if (dice < 93) {
+    pin_something();
+  } else if (dice < 95) {
+    change_memory();
   } else if (dice < 96) {
     unload(random_.pick(models_)->name, true);
   } else if (dice < 98) {
@@ -331,6 +358,7 @@ void Scenario::come_to_rest() {
   say("the faults stop");
   calm_ = true;
   client_->calm = true;
+  calm_memory();
   for (const auto& request : requests_) request->release();
   const SteadyTime end = world_.clock.now() + kRest;
   while (violation_.empty() && world_.clock.now() < end) {
@@ -350,7 +378,8 @@ void Scenario::come_to_rest() {
     const bool serves = instance.state == "ready" || instance.state == "busy";
     const bool leaves =
         instance.state == "draining" || instance.state == "stopping" || instance.state == "stuck";
-    if (!serves && !(leaves && world_.clock.wall_now() - instance.state_since <= kStopBound)) {
+    const Duration bound = instance.state == "stuck" ? kSlowestKill : kStopBound;
+    if (!serves && !(leaves && world_.clock.wall_now() - instance.state_since <= bound)) {
       violate("an instance of " + instance.model + " is " + instance.state + " at rest");
     }
   }
@@ -379,147 +408,23 @@ void Scenario::destroy_early() {
   world_.clock.advance(kRest);
 }
 
-void Scenario::check_step() {
-  if (!violation_.empty()) return;
-  for (const auto& request : requests_) request->check();
-  check_owed();
-  check_processes();
-
-  std::map<std::string, std::uint32_t> held;
-  for (const auto& request : requests_) {
-    const std::string instance = request->held_instance();
-    if (!instance.empty()) ++held[instance];
-  }
-  std::map<std::string, int> serving;
-  std::map<std::string, std::uint32_t> active_now;
-  for (const residency::InstanceSnapshot& instance : residency_->instances()) {
-    const std::string& state = instance.state;
-    const bool leases = state == "ready" || state == "busy";
-    if (leases || state == "starting" || state == "loading" || state == "closing") {
-      if (++serving[instance.model] > 1) violate("two serving instances of " + instance.model);
-    }
-    const auto before = active_before_.find(instance.id);
-    const std::uint32_t had = before == active_before_.end() ? 0 : before->second;
-    if (instance.active > had && state != "busy")
-      violate("a lease on an instance that is " + state);
-    if (instance.active > 0 && (state == "starting" || state == "loading" || state == "ready")) {
-      violate("leases on an instance that is " + state);
-    }
-    if (instance.sequences > 0 && held[instance.id] > instance.sequences) {
-      violate("more leases on " + instance.model + " than it has sequences");
-    }
-    active_now[instance.id] = instance.active;
-    ++reached_["state " + state];
-  }
-  active_before_ = std::move(active_now);
-}
-
-void Scenario::check_quiet() {
-  if (!violation_.empty()) return;
-  const SteadyTime now = world_.clock.now();
-  std::map<std::string, std::uint32_t> held;
-  std::set<std::string> waited_for;
-  for (const auto& request : requests_) {
-    const std::string instance = request->held_instance();
-    if (!instance.empty()) ++held[instance];
-    if (request->state() != SimRequest::State::kWaiting) continue;
-    // Those whose load has failed wait for its evidence, and for nothing else.
-    const SteadyTime end = order_.last_end(request->model());
-    if (request->since() <= end && now <= end + kEvidence) continue;
-    waited_for.insert(request->model());
-  }
-  for (const residency::InstanceSnapshot& instance : residency_->instances()) {
-    if (instance.active != held[instance.id]) {
-      violate("an instance of " + instance.model + " counts " + std::to_string(instance.active) +
-              " leases of " + std::to_string(held[instance.id]));
-    }
-    const bool serves = instance.state == "ready" || instance.state == "busy";
-    const bool free_place = serves && instance.active < instance.sequences;
-    if (free_place && (instance.waiting > 0 || waited_for.contains(instance.model))) {
-      violate("a request for " + instance.model + " waits beside a free place");
-    }
-  }
-  for (const std::string& model : waited_for) {
-    if (residency_->state_of(model) != "absent") continue;
-    const bool back_off = now < order_.last_death(model) + kStopBound + kBackOff;
-    // Nothing is started again before it is known how the load before failed.
-    const bool verdict = now <= order_.last_end(model) + kEvidence;
-    if (!back_off && !verdict) violate("nothing is done for a request for " + model);
-  }
-}
-
-void Scenario::check_processes() {
-  std::map<std::string, std::string> states;  // by instance
-  for (const residency::InstanceSnapshot& instance : residency_->instances()) {
-    states[instance.id] = instance.state;
-  }
-  std::map<std::string, int> of_model;
-  const auto present = world_.workers.present();
-  const auto& records = world_.store.process_records();
-  if (records.size() != present.size()) violate("the store's processes are not those that live");
-  for (const auto& worker : present) {
-    if (!records.contains(worker->instance())) violate("a process without its record");
-    const auto state = states.find(worker->instance());
-    if (state == states.end()) {
-      violate("a process of " + worker->model() + " whose instance was given up");
-      continue;
-    }
-    if (state->second == "stuck") {
-      if (!worker->killed()) violate("stuck without SIGKILL");
-    } else if (++of_model[worker->model()] > 1) {
-      violate("two processes of " + worker->model());
-    }
-    if (worker->killed() && worker->terminated() &&
-        *worker->killed() != *worker->terminated() + limits_.term_wait) {
-      violate("SIGKILL was not sent 10 s after SIGTERM");
-    }
-    if (worker->terminated() && !worker->ready()) violate("SIGTERM for a worker that loads");
-    const bool loads = state->second == "starting" || state->second == "loading";
-    if (loads && !worker->ready() && log_told_of_the_end(*worker)) {
-      violate("a load goes on after its log told of its end");
-    }
-  }
-}
-
-// L7, judged from the script alone.
-bool Scenario::log_told_of_the_end(const SimWorker& worker) const {
-  const std::string& text = worker.printed();
-  if (worker.script().prints.empty() || text.empty() || text.back() != '\n') return false;
-  if (text.find("ConnectionResetError") != std::string::npos) return false;
-  if (text.find("ValueError") == std::string::npos &&
-      text.find("GGML_ASSERT") == std::string::npos) {
-    return false;
-  }
-  const Print& last = worker.script().prints.back();
-  return worker.began() && world_.clock.now() > *worker.began() + last.after + kLongestHold;
-}
-
-void Scenario::check_owed() {
-  for (const auto& owed : owed_) {
-    if (owed->answers > 1) violate(owed->what + " was answered twice");
-    if (owed->answers == 0 && world_.clock.now() > owed->until) violate(owed->what + " is late");
-  }
-  std::erase_if(owed_, [](const std::shared_ptr<Owed>& owed) { return owed.use_count() == 1; });
-}
-
-std::shared_ptr<Scenario::Owed> Scenario::owe(std::string what, Duration within) {
-  owed_.push_back(std::make_shared<Owed>(Owed{std::move(what), world_.clock.now() + within}));
-  return owed_.back();
-}
-
 void Scenario::on_event(const Event& event) {
   if (trace_) say(logfmt(event));
   std::string reach(event.name);
-  for (const std::string_view field : {"cause", "failure_class"}) {
+  for (const std::string_view field : {"cause", "failure_class", "why"}) {
     const std::string value = SimEvents::field(event, field);
     if (!value.empty()) reach += " " + value;
   }
   ++reached_[reach];
   violate(order_.on_event(event));
+  violate(oracle_->on_event(event));
+  if (event.name == "instance.exited") notice_return(SimEvents::field(event, "instance"));
   records_.on_event(event);
   const std::string cause = SimEvents::field(event, "cause");
   const std::string model = SimEvents::field(event, "model");
   const bool ordered = cause == "unload" || cause == "forced_unload" || cause == "shutdown";
+  // The server's own decisions.
+  if (cause == "evicted" || cause == "job_ended") return;
   if (event.name == "load.interrupted" && !ordered) violate("a load interrupted by " + cause);
   if ((event.name == "load.interrupted" ||
        (event.name == "instance.stopping" && ordered && cause != "shutdown")) &&
@@ -531,7 +436,9 @@ void Scenario::on_event(const Event& event) {
 void Scenario::violate(const std::string& what) {
   if (what.empty() || !violation_.empty()) return;
   violation_ = what;
+  world_.clock.stop();
   say("VIOLATION: " + what);
+  show_memory();
 }
 
 void Scenario::say(const std::string& what) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "supervisor/catalog/model.h"
 #include "supervisor/residency/residency.h"
 #include "tests/simulation/event_order.h"
+#include "tests/simulation/memory_oracle.h"
 #include "tests/simulation/random.h"
 #include "tests/simulation/record_check.h"
 #include "tests/simulation/sim_request.h"
@@ -56,6 +58,14 @@ class Scenario {
   WorkerScript draw_script(const std::string& model);
   void draw_log(WorkerScript& script);
   [[nodiscard]] bool log_told_of_the_end(const SimWorker& worker) const;
+  void draw_memory();
+  void change_memory();
+  void notice_return(const std::string& instance);
+  void pin_something();
+  void show_memory();
+  // Foreign use goes, and nothing is pinned any more.
+  void calm_memory();
+  [[nodiscard]] std::set<std::string> due_models() const;
   void act();
   void new_request(const std::shared_ptr<const catalog::Model>& model);
   void unload(const std::string& model, bool force);
@@ -82,6 +92,7 @@ class Scenario {
   std::vector<std::shared_ptr<const catalog::Model>> models_;
   EventOrder order_{world_.clock};
   RecordCheck records_{world_};
+  std::unique_ptr<MemoryOracle> oracle_;
   std::unique_ptr<residency::Residency> residency_;
   std::unique_ptr<SimRequest::Client> client_;
   std::vector<std::unique_ptr<SimRequest>> requests_;

@@ -40,6 +40,7 @@ struct SimClock::State {
   std::map<Key, Callback> timers;
   std::map<std::string, std::deque<Callback>, std::less<>> posted;
   std::function<void()> hook;
+  bool stopped = false;
 
   [[nodiscard]] std::uint64_t due() const {
     const auto end = timers.upper_bound({now, UINT64_MAX});
@@ -97,6 +98,7 @@ void SimClock::post_from(const std::string& source, Callback callback) {
 
 bool SimClock::run_one() {
   const std::shared_ptr<State> state = state_;
+  if (state->stopped) return false;
   const std::uint64_t due = state->due();
   const std::uint64_t choices = due + state->posted.size();
   if (choices == 0) return false;
@@ -156,6 +158,10 @@ void SimClock::jump(SteadyTime limit) {
 
 void SimClock::suspend(Duration duration) {
   state_->slept += duration;
+}
+
+void SimClock::stop() {
+  state_->stopped = true;
 }
 
 bool SimClock::idle() const {

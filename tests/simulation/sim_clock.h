@@ -40,6 +40,8 @@ class SimClock : public Clock {
   // The machine sleeps: the boot clock and the wall clock go on alone.
   void suspend(Duration duration);
 
+  // Nothing runs any more.
+  void stop();
   [[nodiscard]] bool idle() const;  // nothing is left to run now
   [[nodiscard]] std::optional<SteadyTime> next_timer() const;
   // Called after every callback.

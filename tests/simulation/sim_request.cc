@@ -106,11 +106,15 @@ void SimRequest::on_claim_progress(const residency::ClaimProgress& progress) {
   if (progress.queue_position && *progress.queue_position == 0) {
     client_.complain("a queue position of 0");
   }
-  if (progress.queue_position && last_position_ && *progress.queue_position > *last_position_) {
+  // Clients go before idle work, whenever they come.
+  const bool idle = request_class_ == residency::RequestClass::kIdle;
+  if (!idle && progress.queue_position && last_position_ &&
+      *progress.queue_position > *last_position_) {
     client_.complain("a request went back in its queue");
   }
   last_position_ = progress.queue_position;
   client_.reached(progress.queue_position ? "position" : "phase " + progress.phase);
+  if (!progress.waits_for.empty()) client_.reached("waits for " + progress.waits_for);
   if (!client_.calm && random_.percent(3)) finish();
 }
 
@@ -120,6 +124,7 @@ void SimRequest::on_lease(residency::Lease lease) {
   if (random_.percent(50)) claim_.reset();
   lease_ = std::move(lease);
   state_ = State::kHolding;
+  client_.served(*this);
   if (client_.calm) return finish();
   const std::uint64_t plan = random_.below(10);
   if (plan < 2) {
@@ -136,6 +141,13 @@ void SimRequest::on_claim_failed(Error error) {
   client_.reached("answer " + std::string(reason_info(error.reason).name));
   if (error.message.empty()) client_.complain("an error without a message");
   const bool load_failed = error.reason == Reason::kLoadFailed;
+  const bool no_memory =
+      error.reason == Reason::kInsufficientMemory || error.reason == Reason::kNoRoom;
+  if (no_memory &&
+      (!error.extras || !error.extras->memory || error.extras->memory->needed_bytes == 0 ||
+       (error.reason == Reason::kNoRoom && !error.extras->retry_after_seconds))) {
+    client_.complain("a refusal without its numbers");
+  }
   if (load_failed &&
       (!error.extras || !error.extras->failure || error.extras->failure->failure_class.empty())) {
     client_.complain("kLoadFailed without its evidence");
@@ -146,6 +158,8 @@ void SimRequest::on_claim_failed(Error error) {
     case Reason::kDeadline:
     case Reason::kShuttingDown:
     case Reason::kConflict:
+    case Reason::kInsufficientMemory:
+    case Reason::kNoRoom:
       break;
     default:
       client_.complain("a claim failed with " + std::string(reason_info(error.reason).name));
@@ -178,7 +192,7 @@ void SimRequest::on_stream_end(const Status& status) {
         }
         client_.reached("break " + std::string(reason_info(error.reason).name));
         if (error.reason != Reason::kWorkerDied && error.reason != Reason::kShuttingDown &&
-            error.reason != Reason::kConflict) {
+            error.reason != Reason::kConflict && error.reason != Reason::kDraining) {
           client_.complain("explain_break() said " + std::string(reason_info(error.reason).name));
         }
         finish();
@@ -186,6 +200,7 @@ void SimRequest::on_stream_end(const Status& status) {
 }
 
 void SimRequest::finish() {
+  client_.leaves(*this);
   state_ = State::kDone;
   claim_.reset();
   call_.reset();

@@ -34,6 +34,10 @@ class SimRequest : public residency::ClaimObserver {
     std::function<void(const std::string&)> reached;
     // Another request for the same model, from within a callback.
     std::function<void(const std::shared_ptr<const catalog::Model>&)> retry;
+    // A request got its place.
+    std::function<void(const SimRequest&)> served;
+    // A request waits or holds no more; called just before.
+    std::function<void(const SimRequest&)> leaves;
     bool calm = false;  // no more tricks
   };
 
@@ -52,6 +56,8 @@ class SimRequest : public residency::ClaimObserver {
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] const std::string& model() const { return model_->name; }
   [[nodiscard]] SteadyTime since() const { return since_; }
+  [[nodiscard]] SteadyTime deadline() const { return deadline_; }
+  [[nodiscard]] residency::RequestClass request_class() const { return request_class_; }
   // The instance that it holds a lease on; empty where none.
   [[nodiscard]] std::string held_instance() const;
   // Looks at the clock: an answer that did not come in time.

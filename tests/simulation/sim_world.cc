@@ -26,7 +26,10 @@ residency::Environment SimWorld::environment() {
       store,
       events,
       [this](const std::shared_ptr<const catalog::Model>& model, const Uuid& instance,
+             const residency::LaunchPlan& plan,
              std::function<void(Result<residency::PreparedLaunch>)> done) {
+        memory.admitted(instance.to_string(), plan.at);
+        if (on_admit) on_admit(model->name, instance.to_string(), plan);
         workers.prepare_launch(model, instance, std::move(done));
       },
       [this](const std::string& model, const Uuid& instance,
@@ -53,7 +56,9 @@ residency::Environment SimWorld::environment() {
       [this](pid_t pid, std::function<void(bool)> done) {
         workers.oom_killed(pid, std::move(done));
       },
-      [this] { ++standing_met; }};
+      [this] { ++standing_met; },
+      {},
+      memory.access()};
 }
 
 std::shared_ptr<catalog::Model> make_model(std::string name) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "tests/simulation/sim_events.h"
 #include "tests/simulation/sim_ids.h"
 #include "tests/simulation/sim_log_watcher.h"
+#include "tests/simulation/sim_memory.h"
 #include "tests/simulation/sim_store.h"
 #include "tests/simulation/sim_workers.h"
 
@@ -34,6 +36,11 @@ struct SimWorld {
   SimStore store{clock};
   SimWorkers workers{clock};
   SimLogWatcher logs{clock, workers};
+  SimMemory memory{clock, workers};
+  // Called when an instance was made.
+  std::function<void(const std::string& model, const std::string& instance,
+                     const residency::LaunchPlan& plan)>
+      on_admit;
   residency::FindModel find_model;                        // the catalogue, if there is one
   std::optional<std::vector<core::ProgramFile>> program;  // of every model's provenance
   int standing_met = 0;                                   // requests that a failure refused

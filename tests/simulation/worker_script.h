@@ -72,8 +72,9 @@ struct WorkerScript {
   Duration term_to_exit = std::chrono::milliseconds(20);
   bool ignores_term = false;
   Duration kill_to_exit = std::chrono::milliseconds(2);  // over 5 s: unkillable for a while
-  Duration exit_to_notice = {};  // between the death and on_exit(), and the stream's end
-  bool has_stream = true;        // false: as a program that is not ours
+  Duration exit_to_notice = {};     // between the death and on_exit(), and the stream's end
+  Duration memory_comes_back = {};  // after its death, of devices; over 5 s: too late to be seen
+  bool has_stream = true;           // false: as a program that is not ours
 
   std::vector<Print> prints = {};  // in the order of their time; the last words come at the exit
   std::string last_words = {};     // when it ends by itself

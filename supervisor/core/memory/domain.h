@@ -59,6 +59,15 @@ class DomainBytes {
   std::array<std::uint64_t, kMaxDomains> bytes_{};
 };
 
+// Over all domains; at most the greatest number.
+constexpr std::uint64_t sum_of(const DomainBytes& bytes) {
+  std::uint64_t sum = 0;
+  for (DomainIndex i = 0; i < kMaxDomains; ++i) {
+    sum = bytes[i] > UINT64_MAX - sum ? UINT64_MAX : sum + bytes[i];
+  }
+  return sum;
+}
+
 // A pool of memory with one budget (M1), as it is at one moment. Bytes.
 struct Domain {
   // "host"; a device's PCI address matched to its UUID, else backend:name. Stable over restarts.

@@ -18,9 +18,12 @@ std::string percent(double fraction) {
 }  // namespace
 
 std::string state_text(const residency::ClaimProgress& progress) {
-  std::string text = progress.queue_position
-                         ? "queued, position " + std::to_string(*progress.queue_position)
-                         : "loading " + percent(progress.fraction);
+  std::string text = "loading " + percent(progress.fraction);
+  if (progress.queue_position) {
+    text = "queued, position " + std::to_string(*progress.queue_position);
+  } else if (progress.phase == "queued") {
+    text = "waiting for memory";
+  }
   if (progress.eta) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(*progress.eta).count();
     text += ", about " + std::to_string(seconds) + " s";

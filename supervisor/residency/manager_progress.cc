@@ -1,0 +1,113 @@
+#include "supervisor/residency/manager.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "common/clock.h"
+#include "supervisor/core/instance_state.h"
+#include "supervisor/core/waiters.h"
+#include "supervisor/residency/instance.h"
+#include "supervisor/residency/manager_words.h"
+#include "supervisor/residency/waiter.h"
+
+// What those who wait are told meanwhile.
+namespace berth::residency {
+namespace {
+
+constexpr Duration kPositionsPause = std::chrono::milliseconds(100);
+
+}  // namespace
+
+void Manager::report_soon(Berth& berth) {
+  if (berth.report_posted || berth.queue.empty()) return;
+  berth.report_posted = true;
+  environment_.clock.post([weak = weak_from_this(), model = berth.model->name] {
+    if (const auto self = weak.lock()) self->report(model);
+  });
+}
+
+// While answers come and go every place in the queue moves with each of them: many who wait would
+// cost more than those who are served. So all are told at once, now and then; who is new, at once.
+bool Manager::tells_only_new(Berth& berth) {
+  const bool serves = berth.current != nullptr && info(berth.current->machine().state()).leases;
+  const SteadyTime next = berth.positions_told + kPositionsPause;
+  const SteadyTime now = environment_.clock.now();
+  if (!serves || now >= next) {
+    berth.positions_told = now;
+    berth.positions_timer.reset();
+    return false;
+  }
+  if (!berth.positions_timer.armed()) {
+    berth.positions_timer =
+        environment_.clock.sleep_until(next, [weak = weak_from_this(), model = berth.model->name] {
+          const auto self = weak.lock();
+          if (!self) return;
+          if (const auto found = self->berths_.find(model); found != self->berths_.end()) {
+            self->report_soon(found->second);
+          }
+        });
+  }
+  return true;
+}
+
+void Manager::report(const std::string& model) {
+  Berth& berth = berths_.at(model);
+  berth.report_posted = false;
+  const bool only_new = tells_only_new(berth);
+  // Whoever is told may come, go and end things: nothing is kept from one to the next.
+  for (const core::Ticket ticket : berth.queue.tickets()) {
+    if (detached_) return;
+    const auto waiter = waiters_.find(ticket);
+    if (waiter == waiters_.end() || waiter->second.answer) continue;
+    std::optional<ClaimProgress>& told = waiter->second.told;
+    if (only_new && told && told->queue_position) continue;
+    ClaimProgress progress = progress_of(berth, ticket);
+    const auto key = [](const ClaimProgress& one) {
+      return std::tie(one.queue_position, one.phase, one.waits_for, one.fraction);
+    };
+    if (told && key(*told) == key(progress)) continue;
+    told = progress;
+    waiter->second.observer->on_claim_progress(progress);
+  }
+}
+
+ClaimProgress Manager::progress_of(const Berth& berth, core::Ticket ticket) const {
+  ClaimProgress progress;
+  const std::optional<std::uint32_t> position = berth.queue.position(ticket);
+  if (!position) {
+    progress.phase = kPhaseFailed;
+    return progress;
+  }
+  if (berth.current != nullptr) {
+    const core::InstanceState state = berth.current->machine().state();
+    if (!info(state).leases) return berth.current->progress();
+    progress.queue_position = position;
+    return progress;
+  }
+  if (leaving(berth.model->name) != nullptr) {
+    progress.phase = kPhaseStopping;
+    return progress;
+  }
+  if (verdict_pending(berth.model->name)) {
+    progress.phase = kPhaseFailed;
+    return progress;
+  }
+  const Duration left = berth.back_off.not_before() - environment_.clock.now();
+  if (room_.counts() && left <= Duration::zero()) {
+    progress.phase = kPhaseQueued;
+    if (const Room::Waiting* const waiting = room_.waiting(berth.model->name)) {
+      progress.waits_for = waiting->what;
+    }
+    return progress;
+  }
+  progress.phase = kPhaseBackOff;
+  progress.eta = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::max<Duration>(left, Duration::zero()));
+  return progress;
+}
+
+}  // namespace berth::residency

@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/result.h"
+#include "common/uuid.h"
+#include "supervisor/core/instance_machine.h"
+#include "supervisor/core/instance_state.h"
+#include "supervisor/core/memory/snapshot.h"
+#include "supervisor/core/mutation.h"
+#include "supervisor/core/waiters.h"
+#include "supervisor/residency/instance.h"
+#include "supervisor/residency/manager.h"
+#include "supervisor/residency/manager_words.h"
+#include "supervisor/residency/room.h"
+#include "supervisor/residency/waiter.h"
+
+// What making room needs of the models and their instances, and pins.
+namespace berth::residency {
+namespace {
+
+core::EntryState entry_state(core::InstanceState state) {
+  switch (state) {
+    case core::InstanceState::kAbsent:
+    case core::InstanceState::kStarting:
+      return core::EntryState::kStarting;
+    case core::InstanceState::kLoading:
+      return core::EntryState::kLoading;
+    case core::InstanceState::kReady:
+    case core::InstanceState::kBusy:
+      return core::EntryState::kReady;
+    case core::InstanceState::kClosing:
+      return core::EntryState::kClosing;
+    case core::InstanceState::kStuck:
+      return core::EntryState::kStuck;
+    case core::InstanceState::kDraining:
+    case core::InstanceState::kStopping:
+    case core::InstanceState::kFailed:
+    case core::InstanceState::kGone:
+      break;
+  }
+  return core::EntryState::kLeaving;
+}
+
+}  // namespace
+
+std::vector<Demand> Manager::demands() {
+  std::vector<Demand> all;
+  if (drain_until_) return all;
+  for (auto& [name, berth] : berths_) {
+    if (berth.queue.empty()) continue;
+    const bool doubles = core::mutated(core::Mutation::kDoubleLoad);
+    if (berth.current != nullptr && !doubles) continue;
+    if (!is_due(berth)) continue;
+    Demand& demand = all.emplace_back();
+    demand.model = berth.model;
+    demand.may_start = doubles || leaving(name) == nullptr;
+    demand.since = SteadyTime::max();
+    const bool clients = berth.queue.clients() > 0;
+    demand.caller = clients ? core::CallerClass::kOperator : core::CallerClass::kIdle;
+    for (const core::Ticket ticket : berth.queue.tickets()) {
+      const Waiter& waiter = waiters_.at(ticket);
+      if (clients && waiter.request_class == RequestClass::kIdle) continue;
+      if (waiter.request_class == RequestClass::kForeground) {
+        demand.caller = core::CallerClass::kForeground;
+      }
+      demand.since = std::min(demand.since, waiter.since);
+      demand.until = std::max(demand.until, waiter.deadline);
+    }
+    if (clients && berth.carried) demand.since = std::min(demand.since, *berth.carried);
+  }
+  return all;
+}
+
+void Manager::describe(const Uuid& id, core::Entry& entry) const {
+  const auto found = instances_.find(id);
+  entry.state = core::EntryState::kLeaving;
+  if (found == instances_.end()) return;
+  const Instance& instance = *found->second;
+  const Berth& berth = berths_.at(instance.model().name);
+  const InstanceUse& use = instance.use();
+  entry.state = entry_state(instance.machine().state());
+  entry.pinned = pinned(instance.model().name);
+  entry.clients = use.clients;
+  entry.soft = use.soft;
+  entry.idle_since = use.idle_since;
+  entry.last_used = use.last_used;
+  entry.used_last_by_idle_work = use.last_by_idle_work;
+  entry.reload = instance.load_time();
+  if (berth.current != &instance) return;
+  const std::size_t waiting = berth.queue.clients();
+  entry.clients += static_cast<std::uint32_t>(waiting);
+  entry.soft += static_cast<std::uint32_t>(berth.queue.size() - waiting);
+  entry.torn_down_before = berth.torn_down;
+  const bool loads = entry.state != core::EntryState::kReady;
+  if (loads && berth.had_client) {
+    entry.used_last_by_idle_work = false;
+    if (waiting == 0) entry.abandoned_since = berth.client_left;
+  }
+}
+
+std::optional<std::uint64_t> Manager::least_charge(const std::string& model,
+                                                   const std::string& domain) const {
+  return failures_.least_charge(model, domain);
+}
+
+void Manager::admit(const Demand& demand, const LaunchPlan& plan) {
+  start(berths_.at(demand.model->name), plan);
+}
+
+void Manager::evict(const core::Victim& victim) {
+  const std::shared_ptr<Instance> instance = find(victim.model, victim.id);
+  if (!instance) return;
+  if (victim.kind == core::VictimKind::kAbandonedLoad) berths_.at(victim.model).torn_down = true;
+  instance->stop(core::StopCause::kEvicted);
+}
+
+void Manager::close(const Uuid& id) {
+  const auto found = instances_.find(id);
+  if (found == instances_.end()) return;
+  const std::shared_ptr<Instance> instance = found->second;
+  instance->close(core::StopCause::kEvicted, limits_.swap_drain
+                                                 ? environment_.clock.now() + *limits_.swap_drain
+                                                 : SteadyTime::max());
+}
+
+void Manager::refuse_demand(const std::string& model, const Error& error) {
+  const auto berth = berths_.find(model);
+  if (berth != berths_.end()) refuse_waiters(berth->second, error);
+}
+
+void Manager::on_room_wait(const std::string& model) {
+  report_soon(berths_.at(model));
+}
+
+// --- pins
+
+bool Manager::pinned(const std::string& model) const {
+  if (pins_.contains(model)) return true;
+  const auto berth = berths_.find(model);
+  return berth != berths_.end() && berth->second.model->settings.pin;
+}
+
+Status Manager::pin(const std::shared_ptr<const catalog::Model>& model) {
+  if (!model->problem.empty()) return fail(problem_error(*model));
+  if (pins_.contains(model->name)) return {};
+  std::vector<std::shared_ptr<const catalog::Model>> others;
+  for (const auto& [name, pinned] : pins_) others.push_back(pinned);
+  for (const auto& [name, berth] : berths_) {
+    const bool configured = berth.model->settings.pin && !pins_.contains(name);
+    if (configured && name != model->name) others.push_back(berth.model);
+  }
+  if (const Status fits = room_.fits_together(others, model); !fits) return fits;
+  pins_.emplace(model->name, model);
+  const auto berth = berths_.find(model->name);
+  if (berth != berths_.end() && berth->second.current != nullptr) berth->second.current->pin(true);
+  room_.changed();
+  return {};
+}
+
+bool Manager::unpin(const std::string& model) {
+  if (pins_.erase(model) == 0) return false;
+  const auto berth = berths_.find(model);
+  if (berth != berths_.end() && berth->second.current != nullptr && !pinned(model)) {
+    berth->second.current->pin(false);
+    end_job_load(berth->second);
+  }
+  room_.changed();
+  return true;
+}
+
+}  // namespace berth::residency

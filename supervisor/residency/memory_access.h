@@ -1,0 +1,83 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "supervisor/catalog/model.h"
+#include "supervisor/core/memory/domain.h"
+#include "supervisor/core/memory/placement.h"
+#include "supervisor/core/memory/snapshot.h"
+
+namespace berth::residency {
+
+// Where an instance is to run, and with how much, as it was admitted.
+struct LaunchPlan {
+  core::PlacementOption at{};
+  std::uint32_t window = 0;  // tokens (M6); 0: as the catalogue says
+
+  bool operator==(const LaunchPlan&) const = default;
+};
+
+// What an instance of a model needs, judged on one snapshot.
+struct MemoryNeed {
+  // Ways to place it, with their charges. Empty, and no device missing: nothing is known of it, and
+  // it is admitted without a charge.
+  std::vector<core::PlacementOption> options{};
+  std::vector<std::string> missing_devices{};  // that the configuration asks for, by its names
+  std::uint32_t window = 0;                    // tokens, that the charges are for
+};
+
+// A device as its driver counts it, independent of what workers say.
+struct DeviceUse {
+  core::DomainIndex domain = 0;
+  std::uint64_t used = 0;        // bytes, by all but our other processes
+  std::uint64_t of_process = 0;  // of that, by the process that was asked for
+
+  bool operator==(const DeviceUse&) const = default;
+};
+
+// What kept sessions take (M18). Bytes.
+struct BankUse {
+  core::DomainBytes held{};
+  core::DomainBytes floor{};  // what idle work leaves of it
+};
+
+// What admission by bytes needs of the world. All of it may be empty; without `domains` nothing is
+// counted and everything fits. Called on the core strand. Whatever is seen anew there is told by
+// Residency::memory_changed().
+struct MemoryAccess {
+  // The domains as they were last sampled, the host first. Quick.
+  std::function<core::Domains()> domains{};
+  // What the model needs now, for a need whose options are to be made. Quick: tens of microseconds.
+  // Empty: nothing is known of any model.
+  std::function<MemoryNeed(const catalog::Model& model, const core::Snapshot& snapshot,
+                           const core::Need& need)>
+      need{};
+  // The largest window and number of sequences that would fit (M14). May take some milliseconds.
+  std::function<std::optional<WouldFit>(const catalog::Model& model,
+                                        const core::Snapshot& snapshot)>
+      would_fit{};
+  // Samples the domains and the devices anew; `done` comes on the core strand, never from within
+  // the call, when domains() and device_use() show it. Empty: they are always fresh.
+  std::function<void(std::function<void()> done)> sample{};
+  // What drivers say of the devices that the process uses, as last sampled: at its stop, and again
+  // when it is gone. Only devices whose use an independent figure tells (M10).
+  std::function<std::vector<DeviceUse>(pid_t pid)> device_use{};
+  // Whether a load can succeed as far as that can be told beforehand (L25): its files can be read,
+  // all are there, they are sane. Asked before anything is taken away for it. Works on the pool,
+  // answers on the core strand, never from within the call.
+  std::function<void(std::shared_ptr<const catalog::Model> model, std::function<void(Status)> done)>
+      check{};
+  std::function<BankUse()> bank{};
+  // Gives back that much of the bank, or what there is; memory_changed() says when.
+  std::function<void(const core::DomainBytes& bytes)> shrink_bank{};
+};
+
+}  // namespace berth::residency

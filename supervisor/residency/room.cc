@@ -1,0 +1,281 @@
+#include "supervisor/residency/room.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/uuid.h"
+#include "supervisor/core/memory/planner.h"
+#include "supervisor/core/mutation.h"
+#include "supervisor/residency/room_pass.h"
+#include "supervisor/residency/room_refusal.h"
+
+namespace berth::residency {
+
+using core::mutated;
+using core::Mutation;
+
+namespace {
+
+// What makes the dearest byte the cheapest one, for a mutation.
+Duration inverse_cost(const core::Entry& entry) {
+  constexpr double kMiB = 1 << 20U;
+  const double mib = static_cast<double>(core::sum_of(entry.charge)) / kMiB;
+  const double seconds = std::chrono::duration<double>(entry.reload).count();
+  const std::chrono::duration<double> inverse(mib * mib / std::max(seconds, 1e-3) / 1e3);
+  return std::chrono::duration_cast<Duration>(inverse);
+}
+
+}  // namespace
+
+Room::Room(const Environment& environment, RoomHost& host, const Limits& limits)
+    : environment_(environment),
+      host_(host),
+      limits_(limits),
+      book_(environment, [this] { changed(); }) {}
+
+Room::~Room() {
+  *self_ = nullptr;
+}
+
+// --- when to plan
+
+void Room::demanded() {
+  if (counts()) post();
+}
+
+void Room::changed() {
+  if (!waiting_.empty() || planning_) post();
+}
+
+void Room::post() {
+  if (std::exchange(posted_, true)) return;
+  environment_.clock.post([self = self_] {
+    if (*self != nullptr) (*self)->plan_all();
+  });
+}
+
+void Room::plan_all() {
+  posted_ = false;
+  again_.reset();
+  const std::map<std::string, Waiting> before = std::exchange(waiting_, {});
+  std::vector<Demand> demands = host_.demands();
+  std::erase_if(holds_, [&](const core::Hold& hold) {
+    return !mutated(Mutation::kHoldNeverEnds) ||
+           std::ranges::any_of(
+               demands, [&](const Demand& demand) { return demand.model->name == hold.model; });
+  });
+  std::ranges::sort(demands, {}, [](const Demand& demand) {
+    const bool idle = demand.caller == core::CallerClass::kIdle;
+    return std::tuple(idle, demand.since, demand.model->name);
+  });
+  std::erase_if(checks_, [&](const auto& check) {
+    return std::ranges::none_of(
+        demands, [&](const Demand& demand) { return demand.model->name == check.first; });
+  });
+  if (!demands.empty()) {
+    planning_ = true;
+    RoomPass pass(*this, snapshot());
+    for (const Demand& demand : demands) pass.decide(demand);
+    if (pass.again() && !mutated(Mutation::kNeverReplanned)) {
+      again_ = environment_.clock.sleep_until(*pass.again(), [this] {
+        again_.reset();
+        changed();
+      });
+    }
+  }
+  planning_ = false;
+  tell_waits(before);
+}
+
+void Room::tell_waits(const std::map<std::string, Waiting>& before) {
+  for (const auto& [model, waiting] : waiting_) {
+    const auto was = before.find(model);
+    if (was == before.end() || was->second.what != waiting.what) host_.on_room_wait(model);
+  }
+}
+
+bool Room::checked(const Demand& demand) {
+  const auto& check = environment_.memory_access.check;
+  if (!check) return true;
+  const std::string& model = demand.model->name;
+  const auto [at, anew] = checks_.try_emplace(model);
+  if (!anew) return at->second.passed;
+  check(demand.model, [self = self_, model](const Status& status) {
+    Room* const room = *self;
+    if (room == nullptr) return;
+    const auto asked = room->checks_.find(model);
+    if (asked == room->checks_.end() || asked->second.passed) return;
+    if (status) {
+      asked->second.passed = true;
+    } else {
+      room->checks_.erase(asked);
+      room->host_.refuse_demand(model, status.error());
+    }
+    room->changed();
+  });
+  return false;
+}
+
+// --- the book
+
+void Room::charge(const Uuid& instance, const std::string& model, const core::PlacementOption& at) {
+  if (counts()) book_.charge(instance, model, at);
+}
+
+core::DomainBytes Room::charge_of(const Uuid& instance) const {
+  const MemoryBook::Line* const line = book_.find(instance);
+  return line == nullptr ? core::DomainBytes() : line->at.bytes;
+}
+
+std::vector<core::Entry> Room::entries() const {
+  std::vector<core::Entry> all;
+  all.reserve(book_.lines().size());
+  for (const auto& [id, line] : book_.lines()) {
+    core::Entry& entry = all.emplace_back();
+    entry.id = id;
+    entry.model = line.model;
+    entry.charge = line.at.bytes;
+    if (line.gone) {
+      entry.state = core::EntryState::kLeaving;
+    } else {
+      host_.describe(id, entry);
+    }
+    if (mutated(Mutation::kVictimWithLease)) entry.clients = 0;
+    if (mutated(Mutation::kPinnedEvicted)) entry.pinned = false;
+    if (mutated(Mutation::kTornDownTwice)) entry.torn_down_before = false;
+    if (mutated(Mutation::kDearestFirst)) entry.reload = inverse_cost(entry);
+    if (mutated(Mutation::kLoadsNotCounted) &&
+        (entry.state == core::EntryState::kStarting || entry.state == core::EntryState::kLoading)) {
+      all.pop_back();
+    }
+  }
+  return all;
+}
+
+core::Snapshot Room::snapshot() const {
+  core::Snapshot snapshot;
+  snapshot.now = environment_.clock.now();
+  if (!counts()) return snapshot;
+  snapshot.domains = environment_.memory_access.domains();
+  const core::DomainBytes unreturned = book_.unreturned();
+  for (core::DomainIndex i = 0; i < std::min(snapshot.domains.size(), core::kMaxDomains); ++i) {
+    std::uint64_t& foreign = snapshot.domains[i].foreign;
+    foreign -= std::min(foreign, unreturned[i]);
+  }
+  snapshot.entries = entries();
+  snapshot.holds = holds_;
+  snapshot.policy = limits_.plan;
+  if (mutated(Mutation::kNoGrace)) snapshot.policy.grace = Duration::zero();
+  if (mutated(Mutation::kNeverClosed)) snapshot.policy.max_wait = std::chrono::hours(1);
+  if (environment_.memory_access.bank) {
+    const BankUse bank = environment_.memory_access.bank();
+    snapshot.bank = bank.held;
+    snapshot.bank_floor = bank.floor;
+  }
+  return snapshot;
+}
+
+core::Need Room::need_of(const Demand& demand, const core::Snapshot& snapshot,
+                         std::uint32_t& window) const {
+  core::Need need;
+  need.model = demand.model->name;
+  need.caller = demand.caller;
+  if (mutated(Mutation::kIdleWorkEvicts)) need.caller = core::CallerClass::kForeground;
+  need.since = demand.since;
+  need.until = demand.until;
+  if (!environment_.memory_access.need) return need;
+  MemoryNeed found = environment_.memory_access.need(*demand.model, snapshot, need);
+  need.options = std::move(found.options);
+  need.missing_devices = std::move(found.missing_devices);
+  window = found.window;
+  for (core::PlacementOption& option : need.options) {
+    // What a failed load showed of a domain says nothing of a part of the model.
+    if (option.split()) continue;
+    for (core::DomainIndex i = 0; i < std::min(snapshot.domains.size(), core::kMaxDomains); ++i) {
+      if (option.bytes[i] == 0) continue;
+      const auto least = host_.least_charge(need.model, snapshot.domains[i].id);
+      option.bytes[i] = std::max(option.bytes[i], least.value_or(0));
+    }
+  }
+  return need;
+}
+
+std::optional<WouldFit> Room::would_fit(const catalog::Model& model, const core::Refuse& refuse,
+                                        const core::Snapshot& snapshot) const {
+  const auto& would_fit = environment_.memory_access.would_fit;
+  if (refuse.why != core::RefuseWhy::kNeverFits || !would_fit) return std::nullopt;
+  return would_fit(model, snapshot);
+}
+
+// --- what others ask
+
+const Room::Waiting* Room::waiting(const std::string& model) const {
+  const auto at = waiting_.find(model);
+  return at == waiting_.end() ? nullptr : &at->second;
+}
+
+bool Room::older_waits_for(const Uuid& instance, SteadyTime since) const {
+  return std::ranges::any_of(waiting_, [&](const auto& one) {
+    return one.second.since < since &&
+           std::ranges::find(one.second.blockers, instance) != one.second.blockers.end();
+  });
+}
+
+core::Decision Room::plan(const catalog::Model& model) const {
+  const core::Snapshot now = snapshot();
+  const Demand demand{.model = std::make_shared<const catalog::Model>(model),
+                      .since = now.now,
+                      .until = now.now + limits_.queue_timeout};
+  std::uint32_t window = 0;
+  const core::Need need = need_of(demand, now, window);
+  if (!counts() || (need.options.empty() && need.missing_devices.empty())) return core::Fits{};
+  return core::plan(now, need);
+}
+
+Status Room::fits_together(const std::vector<std::shared_ptr<const catalog::Model>>& pinned,
+                           const std::shared_ptr<const catalog::Model>& extra) const {
+  if (!counts()) return {};
+  core::Snapshot alone = snapshot();
+  const std::vector<core::Entry> there = std::exchange(alone.entries, {});
+  alone.holds.clear();
+  alone.bank = {};
+  for (core::Domain& domain : alone.domains) domain.foreign = 0;
+  // Where it is, or the ways to place it.
+  const auto need_of_pin = [&](const std::shared_ptr<const catalog::Model>& model) {
+    std::uint32_t window = 0;
+    core::Need need =
+        need_of({.model = model, .since = alone.now, .until = alone.now}, alone, window);
+    const auto resident = std::ranges::find_if(there, [&](const core::Entry& one) {
+      return one.model == model->name && one.state <= core::EntryState::kReady;
+    });
+    if (resident != there.end()) need.options = {{.bytes = resident->charge}};
+    return need;
+  };
+  for (const auto& model : pinned) {
+    const core::Need need = need_of_pin(model);
+    if (need.options.empty()) continue;
+    const core::Decision decision = core::plan(alone, need);
+    const auto* const fits = std::get_if<core::Fits>(&decision);
+    if (fits == nullptr) continue;
+    core::Entry& entry = alone.entries.emplace_back();
+    entry.model = model->name;
+    entry.pinned = true;
+    entry.state = core::EntryState::kReady;
+    entry.charge = fits->at.bytes;
+  }
+  const core::Need need = need_of_pin(extra);
+  if (need.options.empty() && need.missing_devices.empty()) return {};
+  const std::optional<core::Refuse> refuse = core::pin_refusal(alone, need);
+  if (!refuse) return {};
+  return fail(room_refusal(extra->name, *refuse, alone, would_fit(*extra, *refuse, alone)));
+}
+
+}  // namespace berth::residency

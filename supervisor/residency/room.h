@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/result.h"
+#include "common/uuid.h"
+#include "supervisor/catalog/model.h"
+#include "supervisor/core/memory/decision.h"
+#include "supervisor/core/memory/snapshot.h"
+#include "supervisor/residency/memory_book.h"
+#include "supervisor/residency/residency.h"
+
+namespace berth::residency {
+
+// A model that somebody waits for and that has no instance.
+struct Demand {
+  std::shared_ptr<const catalog::Model> model;
+  core::CallerClass caller = core::CallerClass::kForeground;
+  SteadyTime since{};     // its age (M8)
+  SteadyTime until{};     // the last of its waiters' deadlines
+  bool may_start = true;  // false: its last instance is still going; its room is held meanwhile
+};
+
+// Executes what is decided. Core strand. Answers to clients are posted, and of its calls back into
+// Room only charge() and changed() come from within.
+class RoomHost {
+ public:
+  RoomHost() = default;
+  RoomHost(const RoomHost&) = delete;
+  RoomHost& operator=(const RoomHost&) = delete;
+  virtual ~RoomHost() = default;
+
+  [[nodiscard]] virtual std::vector<Demand> demands() = 0;
+  // Fills in what an instance is and who uses it; all but id, model and charge.
+  virtual void describe(const Uuid& instance, core::Entry& entry) const = 0;
+  // What its failed loads showed that it needs there at least (L21); bytes.
+  [[nodiscard]] virtual std::optional<std::uint64_t> least_charge(
+      const std::string& model, const std::string& domain) const = 0;
+  virtual void admit(const Demand& demand, const LaunchPlan& plan) = 0;
+  virtual void evict(const core::Victim& victim) = 0;
+  // It takes nothing new from now on, and goes when what runs has finished.
+  virtual void close(const Uuid& instance) = 0;
+  virtual void refuse_demand(const std::string& model, const Error& error) = 0;
+  // What the model waits for is another thing now.
+  virtual void on_room_wait(const std::string& model) = 0;
+};
+
+// Makes room: plans every demand, the oldest first, whenever something changed, and does what the
+// planner says. Owns the book of charges, the holds (M9) and what each demand waits for. Core
+// strand; lives as long as the residency. Without domains it decides nothing.
+class Room {
+ public:
+  struct Waiting {
+    std::string what;              // core::park_name(), or "check"
+    std::vector<Uuid> blockers{};  // the instances that it waits for
+    core::DomainBytes missing{};
+    SteadyTime since{};
+
+    bool operator==(const Waiting&) const = default;
+  };
+
+  // Both references outlive it.
+  Room(const Environment& environment, RoomHost& host, const Limits& limits);
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+  ~Room();
+
+  // Admission by bytes is on.
+  [[nodiscard]] bool counts() const { return environment_.memory_access.domains != nullptr; }
+  // A model may have to be planned: soon it is, once for all.
+  void demanded();
+  // The book, or the time, may answer somebody's need in another way.
+  void changed();
+
+  void charge(const Uuid& instance, const std::string& model, const core::PlacementOption& at);
+  // It stops, or is gone. Both may come more than once.
+  void note_stop(const Uuid& instance, pid_t pid) { book_.note_stop(instance, pid); }
+  void note_gone(const Uuid& instance, pid_t pid) { book_.note_gone(instance, pid); }
+
+  // What a demand for that model waits for; null: for nothing that is known.
+  [[nodiscard]] const Waiting* waiting(const std::string& model) const;
+  // Somebody who came before `since` waits for the room of that instance.
+  [[nodiscard]] bool older_waits_for(const Uuid& instance, SteadyTime since) const;
+  [[nodiscard]] core::DomainBytes charge_of(const Uuid& instance) const;
+  [[nodiscard]] core::Snapshot snapshot() const;
+  [[nodiscard]] core::Decision plan(const catalog::Model& model) const;
+  // Whether `extra` may be pinned beside those that are, each where it is or where it would be put
+  // (M16), with nobody else's programs there. Error: the refusal.
+  [[nodiscard]] Status fits_together(
+      const std::vector<std::shared_ptr<const catalog::Model>>& pinned,
+      const std::shared_ptr<const catalog::Model>& extra) const;
+
+  [[nodiscard]] RoomCounters& counters() { return counters_; }
+  [[nodiscard]] const RoomCounters& counters() const { return counters_; }
+
+ private:
+  // Of a model's files, before anything is taken away for it (L25).
+  struct Check {
+    bool passed = false;
+  };
+  friend class RoomPass;
+
+  void post();
+  void plan_all();
+  [[nodiscard]] std::vector<core::Entry> entries() const;
+  [[nodiscard]] core::Need need_of(const Demand& demand, const core::Snapshot& snapshot,
+                                   std::uint32_t& window) const;
+  // Of what can never fit.
+  [[nodiscard]] std::optional<WouldFit> would_fit(const catalog::Model& model,
+                                                  const core::Refuse& refuse,
+                                                  const core::Snapshot& snapshot) const;
+  // Whether its files were looked at; else they are now, and it is planned again then.
+  [[nodiscard]] bool checked(const Demand& demand);
+  void tell_waits(const std::map<std::string, Waiting>& before);
+
+  const Environment& environment_;
+  RoomHost& host_;
+  const Limits limits_;
+  MemoryBook book_;
+  bool posted_ = false;
+  bool planning_ = false;  // what it does itself changes the book, too
+  std::map<std::string, Waiting> waiting_;  // by model
+  std::vector<core::Hold> holds_;
+  std::map<std::string, Check> checks_;  // by model
+  Timer again_;
+  RoomCounters counters_;
+  // What was posted or asked may come after its end.
+  const std::shared_ptr<Room*> self_ = std::make_shared<Room*>(this);
+};
+
+}  // namespace berth::residency

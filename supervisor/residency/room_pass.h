@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "common/clock.h"
+#include "supervisor/core/memory/decision.h"
+#include "supervisor/core/memory/snapshot.h"
+#include "supervisor/residency/room.h"
+
+namespace berth::residency {
+
+// One look at all that is waited for: decides for each demand in turn and does it, each on what the
+// one before left. Core strand; lives for one call.
+class RoomPass {
+ public:
+  RoomPass(Room& room, core::Snapshot snapshot) : room_(room), snapshot_(std::move(snapshot)) {}
+  RoomPass(const RoomPass&) = delete;
+  RoomPass& operator=(const RoomPass&) = delete;
+  ~RoomPass() = default;
+
+  // The oldest demand first.
+  void decide(const Demand& demand);
+  // When the passing of time alone may change something; absent: never.
+  [[nodiscard]] const std::optional<SteadyTime>& again() const { return again_; }
+
+ private:
+  void act(const Demand& demand, const core::Fits& fits);
+  void act(const Demand& demand, const core::ShrinkBank& shrink);
+  void act(const Demand& demand, const core::Evict& evict);
+  void act(const Demand& demand, const core::PreEmpt& pre_empt);
+  void act(const Demand& demand, const core::Park& park);
+  void act(const Demand& demand, const core::Refuse& refuse);
+
+  void admit(const Demand& demand, const core::PlacementOption& at);
+  void shrink_bank(const core::DomainBytes& bytes);
+  void take_away(const Demand& demand, const std::vector<core::Victim>& victims);
+  void wait(const Demand& demand, std::string_view what, std::vector<Uuid> blockers,
+            const core::DomainBytes& missing);
+  void hold(const Demand& demand, const core::PlacementOption& at);
+
+  Room& room_;
+  core::Snapshot snapshot_;
+  std::optional<SteadyTime> again_;
+  std::uint32_t window_ = 0;  // of the need that is decided on
+};
+
+}  // namespace berth::residency

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "supervisor/core/memory/domain.h"
+#include "supervisor/core/memory/placement.h"
+#include "supervisor/residency/memory_access.h"
+#include "tests/simulation/sim_clock.h"
+#include "tests/simulation/sim_workers.h"
+
+namespace berth::sim {
+
+// The simulated machine's memory: its domains, what models need of them, and what processes hold,
+// which may come back a while after their end. Domain 0 is the host, of which nothing independent
+// is known of one process; the others are devices whose drivers tell. Simulation thread.
+class SimMemory {
+ public:
+  SimMemory(SimClock& clock, const SimWorkers& workers) : clock_(clock), workers_(workers) {}
+  SimMemory(const SimMemory&) = delete;
+  SimMemory& operator=(const SimMemory&) = delete;
+  ~SimMemory() = default;
+
+  // As Environment::memory_access; without domains everything fits.
+  [[nodiscard]] residency::MemoryAccess access();
+  // An instance was admitted there.
+  void admitted(const std::string& instance, const core::PlacementOption& at) {
+    placed_[instance] = at;
+  }
+  // What the process of that instance holds now: nothing before it was started.
+  [[nodiscard]] core::DomainBytes held_by(const SimWorker& worker) const;
+  // The domains with what processes that are gone have not given back: nobody's, so it is foreign.
+  [[nodiscard]] core::Domains now() const;
+  // Where it was put.
+  [[nodiscard]] const core::PlacementOption* placed(const std::string& instance) const;
+
+  core::Domains domains{};
+  std::map<std::string, std::vector<core::PlacementOption>> needs{};  // by model
+  std::optional<WouldFit> would_fit{};                                // of what never fits
+  Duration sample_takes{};
+  bool sample_never_comes = false;
+  // Whether the files of a model turn out to be fit to be loaded.
+  std::function<bool(const std::string& model)> files_are_sane{};
+
+ private:
+  void sample(std::function<void()> done);
+  [[nodiscard]] std::vector<residency::DeviceUse> device_use(pid_t pid) const;
+
+  SimClock& clock_;
+  const SimWorkers& workers_;
+  std::map<std::string, core::PlacementOption> placed_;  // by instance
+  SteadyTime sampled_{};
+};
+
+}  // namespace berth::sim

@@ -1,0 +1,124 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "supervisor/residency/residency.h"
+#include "tests/unit/residency/room_harness.h"
+
+namespace berth::residency {
+namespace {
+
+TEST_F(RoomTest, M12_T43_AReadyModelServesWhileAnotherOneWaits) {
+  const auto a = host_model("a", 600);
+  const auto user = served(a);
+  const auto b = request(host_model("b", 600));
+  world_.clock.advance(seconds(1));
+  const auto more = request(a);
+  world_.clock.settle();
+  EXPECT_TRUE(more->lease) << "at once, without a plan";
+  EXPECT_FALSE(b->lease);
+}
+
+TEST_F(RoomTest, M12_T38_AfterMaxWaitWhatRunsFinishesAndNewOnesQueueBehindTheSwap) {
+  const auto a = host_model("a", 600);
+  auto user = served(a);
+  const auto b = request(host_model("b", 600));
+  world_.clock.advance(seconds(11));
+  EXPECT_EQ(state_of("a"), "closing");
+  EXPECT_EQ(b->progress.back().waits_for, "closing");
+  EXPECT_EQ(last("model.evicted", "cause"), "closing");
+  const auto next = request(a);
+  world_.clock.advance(minutes(1));
+  EXPECT_TRUE(user->lease) << "nobody ends it";
+  EXPECT_FALSE(next->lease);
+  user->lease = {};
+  world_.clock.advance(seconds(2));
+  EXPECT_TRUE(b->lease);
+  EXPECT_FALSE(next->lease);
+  b->lease = {};
+  world_.clock.advance(seconds(15));
+  EXPECT_TRUE(next->lease);
+  EXPECT_EQ(loads(), "aba");
+}
+
+TEST_F(RoomTest, M13_SwapDrainBoundsHowLongARequestMayGoOn) {
+  limits_.swap_drain = seconds(5);
+  restart();
+  scripts_["a"].token_every = minutes(1);
+  const auto a = host_model("a", 600);
+  const auto user = served(a);
+  const auto sink = std::make_shared<TestSink>();
+  const auto call = user->lease.worker().generate({}, world_.clock.now() + minutes(30), sink);
+  const auto b = request(host_model("b", 600));
+  world_.clock.advance(seconds(14));
+  EXPECT_EQ(sink->ends, 0);
+  world_.clock.advance(seconds(2));
+  EXPECT_EQ(sink->ends, 1);
+  std::optional<Error> why;
+  residency_->explain_break(user->lease.instance_id(),
+                            [&](Error error) { why = std::move(error); });
+  world_.clock.settle();
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->reason, Reason::kDraining);
+  user->lease = {};
+  world_.clock.advance(seconds(2));
+  EXPECT_TRUE(b->lease);
+}
+
+// Two clients, each of which asks again as soon as it was answered; an answer takes a second.
+class TwoClients : public RoomTest {
+ protected:
+  struct Client {
+    std::shared_ptr<catalog::Model> model;
+    std::unique_ptr<TestClient> claim{};
+    SteadyTime asked{};
+    SteadyTime until{};
+    int left = 20;
+  };
+
+  void run(Client& client) {
+    const SteadyTime now = world_.clock.now();
+    if (client.claim && client.claim->lease) {
+      if (client.until == SteadyTime()) {
+        worst_ = std::max(worst_, now - client.asked);
+        client.until = now + seconds(1);
+      }
+      if (now < client.until) return;
+      client.claim.reset();
+    }
+    if (client.claim || client.left == 0) return;
+    --client.left;
+    client.until = {};
+    client.asked = now;
+    client.claim = request(client.model, minutes(10));
+  }
+
+  Duration worst_{};
+};
+
+TEST_F(TwoClients, M13_T39_ABABBecomesRunsOfEachAndNobodyWaitsBeyondTheBound) {
+  Client a{host_model("a", 600)};
+  Client b{host_model("b", 600)};
+  const auto busy = [](const Client& client) { return client.left > 0 || client.claim; };
+  for (int step = 0; step < 20 * 60 * 10 && (busy(a) || busy(b)); ++step) {
+    run(a);
+    run(b);
+    world_.clock.advance(milliseconds(100));
+  }
+  EXPECT_FALSE(busy(a) || busy(b));
+  // First come, first served would load a model for each of the 40 requests.
+  EXPECT_LE(loads().size(), 8U) << loads();
+  EXPECT_GE(residency_->room_counters().swaps_avoided, 20U);
+  // max_wait, a running request, a stop and a load.
+  EXPECT_LE(worst_, seconds(10) + seconds(1) + seconds(2));
+  EXPECT_LE(residency_->room_counters().worst_wait, seconds(13));
+  EXPECT_GE(residency_->room_counters().worst_wait, seconds(5));
+}
+
+}  // namespace
+}  // namespace berth::residency
