@@ -230,6 +230,12 @@ Route free_of_limits(Route route) {
   return route;
 }
 
+// What is read out of memory and sent whole.
+Route brief(Route route) {
+  route.brief = true;
+  return route;
+}
+
 }  // namespace
 
 std::vector<Route> api_routes(admin::ServerState& state, admin::Metrics& metrics) {
@@ -240,17 +246,17 @@ std::vector<Route> api_routes(admin::ServerState& state, admin::Metrics& metrics
                  }};
   };
   return {
-      route("GET", "/api/state", Access::kClient, get_state),
+      brief(route("GET", "/api/state", Access::kClient, get_state)),
       route("GET", "/api/events", Access::kClient, get_events),
       route("GET", "/api/failures", Access::kClient, get_failures),
       route("GET", "/api/models/{...}", Access::kAdmin, get_of_model),
       route("POST", "/api/models/{...}", Access::kAdmin, post_to_model),
       free_of_limits(route("POST", "/api/requests/{}/cancel", Access::kAdmin, cancel)),
-      free_of_limits(
+      brief(free_of_limits(
           Route{"GET", "/metrics", Access::kClient,
                 [&state, &metrics](const HttpRequest& /*request*/, const ReplyPtr& reply) {
                   return get_metrics(state, metrics, reply);
-                }}),
+                }})),
   };
 }
 

@@ -213,6 +213,37 @@ class HttpTransport(Scenario):
                 status, _, answer = client.answer()
                 self.assertEqual((status, json.loads(answer)["error"]["code"]), (404, "unknown_model"))
 
+    def test_the_largest_body_in_chunks(self) -> None:
+        daemon = self.serve(models=())
+        largest = 64 << 20
+        head = (b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Transfer-Encoding: chunked\r\n\r\n")
+        start, end = b'{"model": "none", "prompt": "', b'"}'
+        with Client(daemon) as client:
+            client.send(head + b"%x\r\n" % len(start) + start + b"\r\n")
+            rest = largest - len(start) - len(end)
+            while rest > 0:
+                size = min(rest, 1 << 20)
+                client.send(b"%x\r\n" % size + b"x" * size + b"\r\n")
+                rest -= size
+            client.send(b"2\r\n" + end + b"\r\n0\r\n\r\n")
+            status, _, answer = client.answer()
+            self.assertEqual((status, json.loads(answer)["error"]["code"]), (404, "unknown_model"))
+        chunk = b"100000\r\n" + b"x" * (1 << 20) + b"\r\n"
+        self.refused(daemon, head + chunk * 64 + b"1\r\n", 413, "body_too_large")
+        self.lives(daemon)
+
+    def test_half_closed_clients_get_what_is_no_work(self) -> None:
+        daemon = self.serve(models=("demo",))
+        for path in (b"/v1/models", b"/v1/models/demo", b"/api/state", b"/metrics", b"/livez"):
+            with Client(daemon) as client:
+                client.send(b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                client.socket.shutdown(socket.SHUT_WR)
+                status, _, body = client.answer()
+                self.assertEqual(status, 200, path)
+                self.assertTrue(body, path)
+                self.assertTrue(client.closed())
+
     def test_tls(self) -> None:
         certificate = self.workspace.path / "cert.pem"
         key = self.workspace.path / "key.pem"

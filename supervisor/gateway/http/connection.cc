@@ -236,7 +236,7 @@ void Connection::on_read(const Transport::error_code& failed, std::string_view b
   if (gone_) return;
   if (failed) {
     input_ended_ = true;
-    if (exchange_.reply && !input_wanted_ && !exchange_.final) return gone();
+    if (exchange_.reply && !input_wanted_ && !exchange_.final && !exchange_.brief) return gone();
     return wake();
   }
   if (lingering_) {

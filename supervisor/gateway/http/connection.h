@@ -52,7 +52,7 @@ struct ConnectionContext {
 //
 // A read is pending also while a handler works, so that a client who hangs up is noticed at once
 // (T31, T35); what he sends meanwhile waits, at most HttpLimits::kHeaderBytes of it. A client that
-// closes only his sending half counts as gone.
+// closes only his sending half counts as gone, but where his answer is there in a moment.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(ConnectionContext& context, std::unique_ptr<Transport> transport, Peer peer);
@@ -98,6 +98,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool final = false;     // all of the answer is written or in out_
     bool done = false;      // and has left
     bool broken = false;    // the connection ends without the answer's end
+    bool brief = false;     // Route::brief
     bool starting = false;  // the route starts on the pool
     bool counted = false;   // by on_running
     bool room_due = false;  // and has to be told of room then

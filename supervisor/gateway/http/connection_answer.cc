@@ -64,6 +64,7 @@ void Connection::refuse(const Error& why) {
 }
 
 void Connection::start_route(const Route& route, HttpRequest request) {
+  exchange_.brief = route.brief;
   std::shared_ptr<Reply> reply = exchange_.reply->handle();
   if (request.body.size() < context_.limits.pool_body || !context_.run_blocking) {
     exchange_.handler = route.start(std::move(request), std::move(reply));
@@ -104,9 +105,10 @@ boost::asio::awaitable<bool> Connection::answered() {
   pump();
   const auto look = context_.limits.write_timeout / 4;
   while (exchange_.starting || (!exchange_.done && !gone_)) {
-    if (input_ended_ && !exchange_.final) gone();
+    const bool may_end = exchange_.final || exchange_.brief;
+    if (input_ended_ && !may_end) gone();
     // What he sent ahead, and nobody reads, stands before his end.
-    if (!reading_ && !exchange_.final && !gone_ && transport_->client_ended()) gone();
+    if (!reading_ && !may_end && !gone_ && transport_->client_ended()) gone();
     if (reads_too_slowly()) gone();
     if (gone_ && (!exchange_.starting || context_.closing)) break;
     co_await wait(now() + look);

@@ -103,6 +103,9 @@ struct Route {
   // Whether it counts for the limits of its caller's key. Open routes, which know no caller, never
   // do.
   bool limited = true;
+  // Whether its answer comes in a moment and no handler works on it: it is also for a client that
+  // has ended its sending, which elsewhere counts as gone.
+  bool brief = false;
 };
 
 }  // namespace berth::gateway

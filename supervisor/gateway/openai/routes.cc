@@ -128,6 +128,7 @@ Route embedding_route(const residency::Services& services) {
 
 Route list_route(const residency::Services& services) {
   Route route{"GET", "/v1/models", Access::kClient, {}};
+  route.brief = true;
   route.start = [services](const HttpRequest& /*request*/,
                            std::shared_ptr<Reply> reply) -> HandlerOf {
     services.clock.post(
@@ -140,6 +141,7 @@ Route list_route(const residency::Services& services) {
 Route model_route(const residency::Services& services) {
   // Names may have slashes.
   Route route{"GET", "/v1/models/{...}", Access::kClient, {}};
+  route.brief = true;
   route.start = [services](HttpRequest request, std::shared_ptr<Reply> reply) -> HandlerOf {
     std::string name = request.arguments.empty() ? "" : request.arguments.front();
     services.clock.post([services, reply = std::move(reply), name = std::move(name),

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 
 #include "http_test_support.h"
@@ -92,6 +93,21 @@ TEST_F(HttpServerTest, AnOldClientGetsOneAnswer) {
   const std::string answer = client().exchange("GET /open HTTP/1.0\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(status_of(answer), "200");
   EXPECT_TRUE(answer.ends_with("\r\n\r\nopen")) << answer;
+}
+
+TEST_F(HttpServerTest, WhoEndsHisSendingStillGetsWhatIsThereInAMoment) {
+  const std::string brief = "GET /brief HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  RawClient half = client();
+  half.send(brief + brief);
+  half.end_sending();
+  for (int i = 0; i < 2; ++i) {
+    const Arrived asked = next();
+    // The server knows of his end.
+    ASSERT_FALSE(asked.handler->wait_for_gone(std::chrono::milliseconds(100)));
+    asked.reply->send({.body = "late"});
+    EXPECT_TRUE(half.read_answer().ends_with("late"));
+  }
+  EXPECT_EQ(half.read_all(), "");
 }
 
 TEST(HttpServer, AnAddressInUseIsNamed) {

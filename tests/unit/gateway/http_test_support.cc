@@ -184,6 +184,8 @@ std::vector<Route> HttpServerTest::routes() {
                     }});
   routes.push_back({"GET", "/wait", Access::kClient, wait});
   routes.push_back({"POST", "/wait", Access::kClient, wait});
+  routes.push_back({"GET", "/brief", Access::kClient, wait});
+  routes.back().brief = true;
   routes.push_back({"POST", "/admin", Access::kAdmin,
                     [say](const HttpRequest&, const std::shared_ptr<Reply>& reply) {
                       return say("done", reply);

@@ -94,6 +94,7 @@ struct Arrived {
 //   GET  /items/{}      answers the argument
 //   POST /echo          answers the body
 //   GET, POST /wait     the test answers: see next()
+//   GET  /brief         the same; its answer comes in a moment
 //   POST /admin         for admins
 //   GET  /livez, /readyz
 class HttpServerTest : public testing::Test {
