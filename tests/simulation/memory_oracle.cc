@@ -161,6 +161,8 @@ std::string MemoryOracle::on_event(const Event& event) {
   if (name == "memory.returned" || name == "memory.not_returned") {
     return proofs_.erase(SimEvents::field(event, "instance")) > 0 ? "" : "a proof of nothing";
   }
+  // Why a load failed may be told when its memory is back already.
+  if (name == "load.failed") torn_down_.erase(SimEvents::field(event, "model"));
   const auto at = live_.find(SimEvents::field(event, "instance"));
   if (at == live_.end()) return {};
   Live& live = at->second;
@@ -180,7 +182,6 @@ std::string MemoryOracle::on_event(const Event& event) {
     live.going = true;
     live.stuck = false;
   } else if (name == "load.failed" || name == "load.interrupted") {
-    if (name == "load.failed") torn_down_.erase(live.model);
     if (!world_.workers.by_instance(at->first)) live_.erase(at);
   }
   return {};
