@@ -455,7 +455,8 @@ constexpr std::array kSettings = {
                 .only_own = true,
                 .store = into<&ConfiguredModel::path>,
                 .doc = "The GGUF file, of a split model its first one. Not needed for a model "
-                       "that is found in `models.dirs`."},
+                       "that is found in `models.dirs`. A file of those directories that is named "
+                       "here has this section's name and `aliases`, and its own name no more."},
     SettingSpec{.section = Section::kModel,
                 .key = "aliases",
                 .type = kNameList,

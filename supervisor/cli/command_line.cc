@@ -295,7 +295,10 @@ void CommandLine::add_config() {
   config->require_subcommand(1);
   CLI::App* check = add(
       *config, "check", "Check a configuration file; needs no daemon",
-      "Tells every problem as FILE:LINE: KEY: what was expected.",
+      "Tells every problem as FILE:LINE: KEY: what was expected. Warns of files that are named and "
+      "not "
+      "there, of models that cannot be used and of files that lose their own name; ends with 0 "
+      "then.",
       [this](Context& context) { return run_config_check(context, parsed_.config_check); }, false);
   check->add_option("FILE", parsed_.config_check.file,
                     "The file (default: BERTH_CONFIG, else /etc/berth/berth.toml)");

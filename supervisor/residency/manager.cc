@@ -119,10 +119,9 @@ std::optional<Error> Manager::enqueue(Berth& berth, const Waiter& waiter) {
     }
   }
   return Error(Reason::kQueueFull,
-               pushed == Push::kModelFull
-                   ? std::to_string(limit) + " requests wait for " + berth.model->name +
-                         " already; ask again later."
-                   : std::to_string(limit) + " requests wait already; ask again later.",
+               pushed == Push::kModelFull ? requests(limit, "wait") + " for " + berth.model->name +
+                                                " already; ask again later."
+                                          : requests(limit, "wait") + " already; ask again later.",
                std::move(extras));
 }
 

@@ -56,9 +56,10 @@ void Manager::unload(const std::string& model, bool force,
   const bool serves = info(instance->machine().state()).leases;
   const std::uint32_t running = serves ? instance->machine().leases() : 0;
   if (!force && (running > 0 || waiting > 0)) {
-    return refuse(conflict_error(*instance, std::to_string(running) + " requests run on " + model +
-                                                " and " + std::to_string(waiting) +
-                                                " wait for it; unload it by force to end them."));
+    return refuse(conflict_error(*instance, requests(running, "run") + " on " + model + " and " +
+                                                std::to_string(waiting) +
+                                                (waiting == 1 ? " waits" : " wait") +
+                                                " for it; unload it by force to end them."));
   }
   if (instance->awaiting_end() >= kUnloadCalls) {
     return refuse({Reason::kQueueFull, "Too many calls wait for the end of " + model + "."});

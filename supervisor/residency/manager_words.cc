@@ -36,6 +36,10 @@ std::string human(Duration duration) {
   return format_duration_human(std::chrono::duration_cast<std::chrono::milliseconds>(duration));
 }
 
+std::string requests(std::uint32_t count, const std::string& verb) {
+  return std::to_string(count) + (count == 1 ? " request " + verb + "s" : " requests " + verb);
+}
+
 Error problem_error(const catalog::Model& model) {
   FailureEvidence evidence;
   evidence.failure_class = core::failure_class_name(core::FailureClass::kPermanent);

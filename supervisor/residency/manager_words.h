@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,8 @@ inline constexpr std::string_view kPhaseFailed = "failed";
 inline constexpr std::string_view kPhaseQueued = "queued";
 
 std::string human(Duration duration);
+// "1 request waits", "2 requests wait"
+std::string requests(std::uint32_t count, const std::string& verb);
 
 Error problem_error(const catalog::Model& model);
 Error shutting_down_error();

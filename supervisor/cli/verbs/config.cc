@@ -1,8 +1,10 @@
 #include <string>
+#include <vector>
 
 #include "common/proto_json/json_writer.h"
 #include "common/text.h"
 #include "supervisor/catalog/config.h"
+#include "supervisor/catalog/config_warnings.h"
 #include "supervisor/cli/format/text.h"
 #include "supervisor/cli/verbs/verbs.h"
 
@@ -24,7 +26,8 @@ void write_setting(JsonWriter& json, const catalog::Setting& setting) {
   json.end_object();
 }
 
-std::string check_json(const std::string& file, const catalog::ConfigResult& read) {
+std::string check_json(const std::string& file, const catalog::ConfigResult& read,
+                       const std::vector<std::string>& warnings) {
   JsonWriter json(JsonWriter::Layout::kIndented);
   json.begin_object();
   json.member("file", file);
@@ -47,6 +50,10 @@ std::string check_json(const std::string& file, const catalog::ConfigResult& rea
   if (read.config) {
     for (const catalog::Setting& setting : read.config->ignored) write_setting(json, setting);
   }
+  json.end_array();
+  json.key("warnings");
+  json.begin_array();
+  for (const std::string& warning : warnings) json.text(warning);
   json.end_array();
   json.end_object();
   return json.str();
@@ -94,7 +101,9 @@ void print_settings(Context& context, const v1::EffectiveConfig& config) {
 ExitCode run_config_check(Context& context, const ConfigCheckOptions& options) {
   const std::string file = file_or_default(options.file);
   const catalog::ConfigResult read = catalog::load_config(file);
-  if (context.json()) context.print_json(check_json(file, read));
+  std::vector<std::string> warnings;
+  if (read.config) warnings = catalog::config_warnings(*read.config);
+  if (context.json()) context.print_json(check_json(file, read, warnings));
   if (!read.config) {
     return refuse_file(context, file, read);
   }
@@ -105,6 +114,10 @@ ExitCode run_config_check(Context& context, const ConfigCheckOptions& options) {
                            ": warning: valid, but this version has no use for it yet",
                        kLineBytes) +
         "\n");
+  }
+  for (const std::string& warning : warnings) {
+    context.environment().err.write(printable_line(file + ": warning: " + warning, kLineBytes) +
+                                    "\n");
   }
   context.print(file + " is valid\n");
   return ExitCode::kOk;

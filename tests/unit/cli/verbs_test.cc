@@ -678,6 +678,18 @@ TEST_F(VerbsTest, ConfigCheckNeedsNoDaemon) {
   EXPECT_NE(program.err.text.find("none.toml"), std::string::npos);
 }
 
+TEST_F(VerbsTest, ConfigCheckWarnsOfFilesThatAreNotThere) {
+  const TemporaryDirectory directory;
+  const std::string file = directory.path() + "/berth.toml";
+  std::ofstream(file) << "[models]\ndirs = []\n[auth]\nkeys_file = \"keys\"\n";
+  EXPECT_EQ(program.run({"config", "check", file}), ExitCode::kOk);
+  EXPECT_EQ(program.err.text, file + ": warning: auth.keys_file names " + directory.path() +
+                                  "/keys, which is not there.\n");
+  EXPECT_EQ(program.out.text, file + " is valid\n");
+  EXPECT_EQ(program.run({"config", "check", file, "--json"}), ExitCode::kOk);
+  EXPECT_EQ(boost::json::parse(program.out.text).at("warnings").as_array().size(), 1U);
+}
+
 TEST_F(VerbsTest, ConfigShowsTheDaemonsOrAFiles) {
   daemon.config = [](grpc::ServerContext&, const v1::GetConfigRequest&,
                      v1::EffectiveConfig& reply) {

@@ -65,6 +65,9 @@ TEST_F(UnloadTest, T19_RefusedWhileRequestsRun) {
   EXPECT_EQ(reason_of(*outcome), Reason::kConflict);
   ASSERT_TRUE((*outcome)->error().extras && (*outcome)->error().extras->holder);
   EXPECT_EQ((*outcome)->error().extras->holder->state, "busy");
+  EXPECT_NE((*outcome)->error().message.find("1 request runs on demo and 0 wait for it"),
+            std::string::npos)
+      << (*outcome)->error().message;
   EXPECT_EQ(state(), "busy");
 }
 
