@@ -10,6 +10,7 @@
 #include "supervisor/process/instance_mark.h"
 #include "supervisor/process/log_cut.h"
 #include "supervisor/process/log_tail.h"
+#include "supervisor/socket_room.h"
 #include "supervisor/worker_command.h"
 
 namespace berth {
@@ -74,20 +75,22 @@ void LaunchPreparer::prepare(std::shared_ptr<const catalog::Model> model, const 
       [this, model = std::move(model), socket, header = std::move(header), done = std::move(done)] {
         auto log = std::make_shared<Result<process::OpenedLog>>(
             process::open_log(parts_.log, model->name, header));
-        parts_.clock.post([this, model, socket, header, done, log] {
-          residency::PreparedLaunch prepared;
-          prepared.socket = socket;
-          prepared.spec.program = parts_.worker_program;
-          prepared.spec.argv = header.command;
-          prepared.spec.environment = worker_environment(parts_.environment, model->settings);
-          prepared.shown_argv = prepared.spec.argv;
-          prepared.shown_environment = changed(parts_.environment, prepared.spec.environment);
-          prepared.first_load_arguments = first_load_arguments();
-          mark(header.instance, prepared);
-          prepared.spec.oom_score_adj = kWorkerOomScore;
-          take_log(model->name, header.instance, std::move(*log), prepared);
-          done(std::move(prepared));
-        });
+        parts_.clock.post(
+            [this, model, socket, header, done, log, room = make_room_for_socket(parts_.run_dir)] {
+              residency::PreparedLaunch prepared;
+              prepared.socket = socket;
+              prepared.spec.program = parts_.worker_program;
+              prepared.spec.argv = header.command;
+              prepared.spec.environment = worker_environment(parts_.environment, model->settings);
+              prepared.shown_argv = prepared.spec.argv;
+              prepared.shown_environment = changed(parts_.environment, prepared.spec.environment);
+              prepared.first_load_arguments = first_load_arguments();
+              mark(header.instance, prepared);
+              prepared.spec.oom_score_adj = kWorkerOomScore;
+              take_log(model->name, header.instance, std::move(*log), prepared);
+              if (!room) return done(fail(room.error()));
+              done(std::move(prepared));
+            });
       });
 }
 
@@ -112,6 +115,10 @@ void LaunchPreparer::prepare_command_model(
   parts_.run_blocking([this, work] {
     work->launch =
         prepare_command(work->model->settings, work->open, work->socket, parts_.commands.ports());
+    if (work->launch && !work->launch->socket.empty()) {
+      const Status room = make_room_for_socket(parts_.run_dir);
+      if (!room) work->launch = fail(room.error());
+    }
     parts_.clock.post([this, work] { find_command(work); });
   });
 }

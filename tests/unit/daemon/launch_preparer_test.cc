@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -39,9 +40,13 @@ class LaunchPreparerTest : public ::testing::Test {
   Uuid prepare() {
     const Uuid instance = world_.ids.next();
     prepared_.reset();
+    problem_.reset();
     preparer_.prepare(demo_, instance, [this](Result<residency::PreparedLaunch> prepared) {
-      ASSERT_TRUE(prepared);
-      prepared_ = *std::move(prepared);
+      if (!prepared) {
+        problem_ = prepared.error();
+      } else {
+        prepared_ = *std::move(prepared);
+      }
     });
     return instance;
   }
@@ -93,6 +98,7 @@ class LaunchPreparerTest : public ::testing::Test {
   process::FileLogWatcher* watcher_ = nullptr;
   std::shared_ptr<catalog::Model> demo_ = sim::make_model("demo");
   std::optional<residency::PreparedLaunch> prepared_;
+  std::optional<Error> problem_;
   LaunchPreparer preparer_{
       {.clock = world_.clock,
        .events = world_.events,
@@ -235,6 +241,29 @@ TEST_F(LaunchPreparerTest, L24_NorWhereTheNewerBeginsWhileTheLogIsRead) {
   pool_and_settle();
   ASSERT_TRUE(answer);
   EXPECT_THAT(*answer, IsEmpty());
+}
+
+TEST_F(LaunchPreparerTest, L21_TheDirectoryOfSocketsIsMadeAgain) {
+  std::filesystem::remove_all(dir_.file("run"));
+  prepare();
+  pool_and_settle();
+  ASSERT_TRUE(prepared_);
+  EXPECT_TRUE(std::filesystem::is_directory(dir_.file("run/workers")));
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.file("run/workers")));
+}
+
+TEST_F(LaunchPreparerTest, L21_WhereNoSocketCanBeMadeTheModelIsNotAtFault) {
+  std::ofstream(dir_.file("run")) << "in the way";
+  prepare();
+  pool_and_settle();
+  EXPECT_FALSE(prepared_);
+  ASSERT_TRUE(problem_);
+  EXPECT_EQ(problem_->reason, Reason::kLoadFailed);
+  EXPECT_EQ(problem_->extras->failure->failure_class, "resource");
+  std::filesystem::remove(dir_.file("run"));
+  prepare();
+  pool_and_settle();
+  EXPECT_TRUE(prepared_);
 }
 
 TEST_F(LaunchPreparerTest, L27_APortIsKeptUntilTheModelRunsAgain) {
