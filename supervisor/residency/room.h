@@ -125,7 +125,7 @@ class Room {
   const Limits limits_;
   MemoryBook book_;
   bool posted_ = false;
-  bool planning_ = false;  // what it does itself changes the book, too
+  bool planning_ = false;                   // what it does itself changes the book, too
   std::map<std::string, Waiting> waiting_;  // by model
   std::vector<core::Hold> holds_;
   std::map<std::string, Check> checks_;  // by model
