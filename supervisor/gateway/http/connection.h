@@ -41,10 +41,9 @@ struct ConnectionContext {
   std::function<void(Connection& latest)> on_answers_full;
   std::uint64_t answers = 0;  // bytes of large answers that are being written
   std::function<void(int)>
-      on_running;  // +1 where a request's head has come, -1 where it was answered
-  std::function<void()> on_large_over;  // a request is over whose body was a kTrimmedBody
-  bool draining = false;                // requests are refused, but for open routes
-  bool closing = false;                 // nothing is waited for any more
+      on_running;         // +1 where a request's head has come, -1 where it was answered
+  bool draining = false;  // requests are refused, but for open routes
+  bool closing = false;   // nothing is waited for any more
 };
 
 // One client's connection: reads requests one after the other, checks them, lets their routes'
@@ -100,7 +99,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool done = false;      // and has left
     bool broken = false;    // the connection ends without the answer's end
     bool brief = false;     // Route::brief
-    bool large = false;     // has or had a kTrimmedBody
     bool starting = false;  // the route starts on the pool
     bool counted = false;   // by on_running
     bool room_due = false;  // and has to be told of room then

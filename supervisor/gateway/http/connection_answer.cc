@@ -53,9 +53,7 @@ void Connection::open_exchange(const RequestHead& head, Verdict& verdict) {
 
 void Connection::end_exchange() {
   if (exchange_.counted) context_.on_running(-1);
-  const bool large = exchange_.large;
   exchange_ = {};
-  if (large) context_.on_large_over();
 }
 
 void Connection::refuse(const Error& why) {

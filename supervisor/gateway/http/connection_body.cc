@@ -31,7 +31,6 @@ asio::awaitable<Status> Connection::read_body(RequestParser& parser, bool keep) 
     if (!taken) co_return fail(taken.error());
     inbox_.erase(0, *taken);
     total += *taken;
-    if (keep && total >= HttpLimits::kTrimmedBody) exchange_.large = true;
     if (!keep) parser.drop_body();
     if (parser.body_done()) co_return Status{};
     if (gone_ || input_ended_) {

@@ -23,10 +23,6 @@ struct HttpLimits {
   std::uint64_t small_bodies_in_flight = 64U << 20;
   // From this size on a body is parsed on the pool.
   std::size_t pool_body = 256U << 10;
-  // Where a body had this many, free memory is given back to the system once the request is over,
-  // so late: the allocator keeps it otherwise.
-  static constexpr std::uint64_t kTrimmedBody = 8U << 20;
-  std::chrono::milliseconds trim_after{60'000};
   // Bytes of large answers (kLargeAnswer) that wait for their clients; beyond it the one ends that
   // takes its time longest.
   std::uint64_t answers_in_flight = 512U << 20;

@@ -1,6 +1,5 @@
 #include "supervisor/gateway/http/http_server.h"
 
-#include <malloc.h>
 #include <netinet/tcp.h>
 
 #include <algorithm>
@@ -96,10 +95,7 @@ class RealHttpServer : public HttpServer {
                 options.on_refused ? std::move(options.on_refused) : [](const HttpRefusal&) {},
             .on_answers_full =
                 [this](Connection& latest) { connections_.end_slowest_readers(context_, latest); },
-            .on_running = [this](int change) { running_.add(change); },
-            .on_large_over = [this] { trim_later(); }} {
-    if (options.trim) trim_ = std::move(options.trim);
-  }
+            .on_running = [this](int change) { running_.add(change); }} {}
 
   ~RealHttpServer() override {
     if (thread_.joinable()) {
@@ -212,18 +208,6 @@ class RealHttpServer : public HttpServer {
     socket.shutdown(tcp::socket::shutdown_send, ignored);
   }
 
-  // At most once per trim_after.
-  void trim_later() {
-    if (context_.closing || std::exchange(trim_due_, true)) return;
-    trim_timer_.expires_after(context_.limits.trim_after);
-    trim_timer_.async_wait([this](const error_code& failed) {
-      trim_due_ = false;
-      if (failed || context_.closing) return;
-      if (context_.run_blocking) return context_.run_blocking(trim_);
-      trim_();
-    });
-  }
-
   void begin_drain() {
     context_.draining = true;
     connections_.for_each([](Connection& connection) { connection.drain(); });
@@ -233,7 +217,6 @@ class RealHttpServer : public HttpServer {
     error_code ignored;
     acceptor_.close(ignored);
     context_.closing = true;
-    trim_timer_.cancel();
     connections_.for_each([](Connection& connection) { connection.abort(); });
     mailbox_->close();
     guard_.reset();
@@ -253,9 +236,6 @@ class RealHttpServer : public HttpServer {
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> guard_{io_.get_executor()};
   tcp::acceptor acceptor_{io_};
-  std::function<void()> trim_ = [] { ::malloc_trim(0); };
-  asio::steady_timer trim_timer_{io_};
-  bool trim_due_ = false;
   std::string address_;
   std::thread thread_;
 };

@@ -33,9 +33,6 @@ struct HttpOptions {
   std::string tls_key{};
   // The pool that parses large bodies; empty: the server's thread does.
   std::function<void(std::function<void()>)> run_blocking{};
-  // Gives free memory back to the system (HttpLimits::kTrimmedBody), on that pool. Empty: as the C
-  // library does it.
-  std::function<void()> trim{};
 };
 
 // The HTTP front: takes connections, checks requests (admission.h) and gives them to their routes.

@@ -4,9 +4,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "http_test_support.h"
@@ -95,34 +93,6 @@ TEST_F(HttpBounds, AllAnswersTogetherAreBounded) {
   next().reply->send({.body = std::string(kSize, 'x')});
   EXPECT_GT(eager.read_all().size(), kSize);
   EXPECT_LT(idle.read_all().size(), kSize);
-}
-
-TEST_F(HttpBounds, FreeMemoryGoesBackToTheSystemAfterLargeBodies) {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int trims = 0;
-  HttpOptions options;
-  options.limits.trim_after = 1ms;
-  options.trim = [&] {
-    const std::lock_guard lock(mutex);
-    ++trims;
-    changed.notify_all();
-  };
-  serve(options);
-  const auto echo = [this](std::size_t size) {
-    return ask(
-        "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        "Content-Length: " +
-            std::to_string(size) + "\r\n",
-        std::string(size, 'x'));
-  };
-  EXPECT_EQ(status_of(echo(HttpLimits::kTrimmedBody - 1)), "200");
-  EXPECT_EQ(status_of(echo(HttpLimits::kTrimmedBody)), "200");
-  std::unique_lock lock(mutex);
-  EXPECT_TRUE(changed.wait_for(lock, 30s, [&] { return trims > 0; }));
-  EXPECT_EQ(trims, 1);
-  lock.unlock();
-  server_.reset();
 }
 
 }  // namespace
