@@ -91,12 +91,16 @@ TEST_F(StateTest, I12_AClientSeesNoPathsAndNothingOfOtherTenants) {
   // He sees how long the queue is, and his own in it.
   const auto& queue = model(cut, "demo").queue();
   ASSERT_EQ(queue.size(), model(all, "demo").queue_size());
+  int own = 0;
   for (int i = 0; i < queue.size(); ++i) {
     EXPECT_EQ(queue[i].position(), static_cast<std::uint32_t>(i) + 1);
     EXPECT_GT(queue[i].until_unix_ms(), queue[i].since_unix_ms());
-    EXPECT_EQ(queue[i].request_id(), i + 1 == queue.size() ? "mine-too" : "");
+    // Tenants take turns, so that he does not wait behind all of the other's (M13).
+    const auto& there = model(all, "demo").queue(i).request_id();
+    EXPECT_EQ(queue[i].request_id(), there == "mine-too" ? "mine-too" : "");
+    if (there == "mine-too") ++own;
   }
-  EXPECT_EQ(model(all, "demo").queue(0).request_id().substr(0, 6), "theirs");
+  EXPECT_EQ(own, 1);
   ASSERT_EQ(cut.requests_size(), 2);
   EXPECT_EQ(cut.requests(0).id(), "mine");
   EXPECT_TRUE(cut.requests(0).tenant().empty());
