@@ -134,7 +134,7 @@ void SimClock::settle() {
 void SimClock::advance(Duration duration) {
   const SteadyTime end = state_->now + duration;
   settle();
-  while (state_->now < end) {
+  while (state_->now < end && !state_->stopped) {
     jump(end);
     settle();
   }
