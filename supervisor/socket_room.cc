@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <string>
 
+#include "common/errno_text.h"
 #include "common/fd.h"
 #include "supervisor/process/directories.h"
 #include "supervisor/process/launch_error.h"
-#include "supervisor/process/system_error.h"
 #include "supervisor/worker_command.h"
 
 namespace berth {
@@ -35,7 +35,7 @@ Status make_room_for_socket(const std::string& run_dir) {
     return {};
   }
   return fail(process::shortage_error("A worker's socket cannot be made in " + directory + ": " +
-                                      process::errno_text(error) + "."));
+                                      errno_text(error) + "."));
 }
 
 }  // namespace berth

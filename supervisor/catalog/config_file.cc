@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
+#include "common/errno_text.h"
 #include "common/fd.h"
 #include "supervisor/catalog/toml_document.h"
 
@@ -15,10 +15,6 @@ namespace {
 
 tl::unexpected<std::string> wrong(std::string message) {
   return tl::unexpected<std::string>(std::move(message));
-}
-
-std::string reason_of(int error) {
-  return std::system_category().message(error);
 }
 
 }  // namespace
@@ -33,11 +29,11 @@ tl::expected<std::string, std::string> read_config_file(const std::string& path)
       return wrong("the file cannot be read: permission denied; make it readable for the user " +
                    std::string("that berthd runs as"));
     }
-    return wrong("the file cannot be opened: " + reason_of(error));
+    return wrong("the file cannot be opened: " + errno_text(error));
   }
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) {
-    return wrong("the file cannot be examined: " + reason_of(errno));
+    return wrong("the file cannot be examined: " + errno_text(errno));
   }
   if (S_ISDIR(info.st_mode)) return wrong("this is a directory; name a file");
   if (!S_ISREG(info.st_mode)) return wrong("this is not a regular file");
@@ -48,7 +44,7 @@ tl::expected<std::string, std::string> read_config_file(const std::string& path)
   while (filled < text.size()) {
     const ssize_t got = ::read(fd.get(), text.data() + filled, text.size() - filled);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return wrong("the file cannot be read: " + reason_of(errno));
+    if (got < 0) return wrong("the file cannot be read: " + errno_text(errno));
     if (got == 0) break;
     filled += static_cast<std::size_t>(got);
   }

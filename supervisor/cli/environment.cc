@@ -7,19 +7,11 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
-#include <system_error>
 
+#include "common/errno_text.h"
 #include "common/units.h"
 
 namespace berth::cli {
-
-namespace {
-
-std::string error_text(int error) {
-  return std::system_category().message(error);
-}
-
-}  // namespace
 
 FdOutput::FdOutput(int fd) : fd_(fd), terminal_(::isatty(fd) == 1) {}
 
@@ -36,7 +28,7 @@ void FdOutput::write(std::string_view text) {
 
 std::optional<std::string> FdOutput::failed() const {
   if (error_ == 0) return std::nullopt;
-  return error_text(error_);
+  return errno_text(error_);
 }
 
 std::optional<std::string> Environment::non_empty(const char* name) const {
@@ -79,7 +71,7 @@ ReadAll read_all(int fd, std::size_t limit) {
     if (count == 0) return result;
     if (count < 0) {
       if (errno == EINTR) continue;
-      result.error = error_text(errno);
+      result.error = errno_text(errno);
       return result;
     }
     if (result.text.size() + static_cast<std::size_t>(count) > limit) {

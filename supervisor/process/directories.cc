@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <cstdio>
 
+#include "common/errno_text.h"
 #include "common/fd.h"
-#include "supervisor/process/system_error.h"
 
 namespace berth::process {
 namespace {

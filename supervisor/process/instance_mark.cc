@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "common/errno_text.h"
 #include "common/uuid.h"
-#include "supervisor/process/system_error.h"
 
 namespace berth::process {
 namespace {

@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "common/errno_text.h"
 #include "supervisor/core/failure.h"
-#include "supervisor/process/system_error.h"
 
 namespace berth::process {
 namespace {

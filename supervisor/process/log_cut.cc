@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
+#include "common/errno_text.h"
 #include "common/fd.h"
 #include "supervisor/process/log_input.h"
-#include "supervisor/process/system_error.h"
 
 namespace berth::process {
 namespace {

@@ -8,12 +8,12 @@
 #include <cstddef>
 #include <cstdio>
 
+#include "common/errno_text.h"
 #include "common/text.h"
 #include "common/wall_time.h"
 #include "supervisor/process/directories.h"
 #include "supervisor/process/log_cut.h"
 #include "supervisor/process/log_input.h"
-#include "supervisor/process/system_error.h"
 
 namespace berth::process {
 namespace {

@@ -8,7 +8,7 @@
 #include <array>
 #include <cerrno>
 
-#include "supervisor/process/system_error.h"
+#include "common/errno_text.h"
 
 namespace berth::process {
 

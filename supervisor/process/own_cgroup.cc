@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/process/system_error.h"
+#include "common/errno_text.h"
 
 namespace berth::process {
 namespace {

@@ -20,11 +20,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/errno_text.h"
 #include "common/text.h"
 #include "supervisor/process/launch_error.h"
 #include "supervisor/process/listening_sockets.h"
 #include "supervisor/process/proc.h"
-#include "supervisor/process/system_error.h"
 
 namespace berth::process {
 namespace {

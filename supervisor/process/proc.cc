@@ -12,8 +12,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "common/errno_text.h"
 #include "common/fd.h"
-#include "supervisor/process/system_error.h"
 
 namespace berth::process {
 namespace {

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "common/errno_text.h"
 #include "supervisor/process/directories.h"
-#include "supervisor/process/system_error.h"
 
 namespace berth::process {
 namespace {

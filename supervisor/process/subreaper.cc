@@ -14,8 +14,8 @@
 #include <string>
 #include <utility>
 
+#include "common/errno_text.h"
 #include "supervisor/process/proc.h"
-#include "supervisor/process/system_error.h"
 
 namespace berth::process {
 namespace {

@@ -9,9 +9,9 @@
 #include <cstddef>
 #include <cstring>
 
+#include "common/errno_text.h"
 #include "common/fd.h"
 #include "supervisor/process/directories.h"
-#include "supervisor/process/system_error.h"
 
 namespace berth::process {
 namespace {

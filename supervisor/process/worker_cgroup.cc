@@ -14,8 +14,8 @@
 #include <sstream>
 #include <utility>
 
+#include "common/errno_text.h"
 #include "common/uuid.h"
-#include "supervisor/process/system_error.h"
 
 namespace berth::process {
 namespace {

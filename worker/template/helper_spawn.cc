@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/errno_text.h"
+
 namespace berth::worker {
 namespace {
 
@@ -76,11 +78,6 @@ class SpawnPlan {
 };
 
 }  // namespace
-
-std::string errno_text(int error) {
-  std::array<char, 128> buffer{};
-  return ::strerror_r(error, buffer.data(), buffer.size());
-}
 
 Error helper_not_started(const std::string& program, const std::string& why) {
   return {Reason::kInternal, "The program that renders chat templates cannot be started: " +

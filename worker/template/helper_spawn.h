@@ -23,7 +23,4 @@ Result<SpawnedHelper> spawn_helper(const std::string& program);
 // kInternal: `program` cannot be started, why, and what to do.
 Error helper_not_started(const std::string& program, const std::string& why);
 
-// What the C library calls an errno.
-std::string errno_text(int error);
-
 }  // namespace berth::worker

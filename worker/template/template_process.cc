@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/errno_text.h"
 #include "worker/template/frames.h"
 #include "worker/template/helper_limits.h"
 #include "worker/template/helper_spawn.h"

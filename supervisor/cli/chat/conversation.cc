@@ -6,9 +6,9 @@
 
 #include <boost/json.hpp>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
+#include "common/errno_text.h"
 #include "common/fd.h"
 #include "common/proto_json/json_writer.h"
 #include "supervisor/cli/environment.h"
@@ -19,10 +19,6 @@ namespace {
 // The key that tells a conversation from any other JSON file; its value is the format's version.
 constexpr std::string_view kMark = "berth_chat";
 constexpr int kVersion = 1;
-
-std::string errno_text() {
-  return std::system_category().message(errno);
-}
 
 void write_message(JsonWriter& json, std::string_view role, std::string_view content,
                    bool interrupted) {
@@ -138,12 +134,12 @@ Status Conversation::save(const std::string& path, std::string_view model) const
 
   std::string temporary = path + ".XXXXXX";
   UniqueFd file(::mkstemp(temporary.data()));  // mode 0600
-  if (!file) return fail(Reason::kInternal, "cannot write " + path + ": " + errno_text());
+  if (!file) return fail(Reason::kInternal, "cannot write " + path + ": " + errno_text(errno));
   FdOutput output(file.get());
   output.write(text);
   const auto failed = output.failed();
   if (failed || ::fsync(file.get()) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string problem = failed ? *failed : errno_text();
+    const std::string problem = failed ? *failed : errno_text(errno);
     ::unlink(temporary.c_str());
     return fail(Reason::kInternal, "cannot write " + path + ": " + problem);
   }
@@ -152,7 +148,7 @@ Status Conversation::save(const std::string& path, std::string_view model) const
 
 Result<Conversation> Conversation::load(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file) return fail(Reason::kNotFound, "cannot open " + path + ": " + errno_text());
+  if (!file) return fail(Reason::kNotFound, "cannot open " + path + ": " + errno_text(errno));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return bad_file(path, "it is no regular file");

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/errno_text.h"
 #include "common/fd.h"
 
 namespace berth::cli {
@@ -43,10 +44,6 @@ std::string unescaped(std::string_view line) {
   return out;
 }
 
-std::string errno_text() {
-  return std::system_category().message(errno);
-}
-
 }  // namespace
 
 HistoryFile::HistoryFile(std::string path) : path_(std::move(path)) {
@@ -55,7 +52,7 @@ HistoryFile::HistoryFile(std::string path) : path_(std::move(path)) {
   std::error_code error;
   std::filesystem::create_directories(folder.parent_path(), error);
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    problem_ = "cannot make " + folder.string() + ": " + errno_text();
+    problem_ = "cannot make " + folder.string() + ": " + errno_text(errno);
     return;
   }
   read();
@@ -64,7 +61,7 @@ HistoryFile::HistoryFile(std::string path) : path_(std::move(path)) {
 void HistoryFile::read() {
   const UniqueFd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) {
-    if (errno != ENOENT) problem_ = "cannot read " + path_ + ": " + errno_text();
+    if (errno != ENOENT) problem_ = "cannot read " + path_ + ": " + errno_text(errno);
     return;
   }
   struct stat status {};
@@ -118,7 +115,7 @@ void HistoryFile::add(const std::string& entry) {
   if (path_.empty() || !problem_.empty()) return;
   const UniqueFd file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
   if (!file) {
-    problem_ = "cannot write " + path_ + ": " + errno_text();
+    problem_ = "cannot write " + path_ + ": " + errno_text(errno);
     return;
   }
   ::fchmod(file.get(), 0600);

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <system_error>
 
+#include "common/errno_text.h"
+
 namespace berth::gateway {
 namespace {
 
@@ -19,10 +21,6 @@ namespace {
 constexpr auto kPauseWithoutMeans = std::chrono::milliseconds(100);
 
 }  // namespace
-
-std::string errno_text(int error) {
-  return std::system_category().message(error);
-}
 
 Result<std::unique_ptr<AcceptLoop>> AcceptLoop::start(std::vector<UniqueFd> listeners,
                                                       OnAccept on_accept) {

@@ -12,9 +12,6 @@
 
 namespace berth::gateway {
 
-// "Permission denied"
-std::string errno_text(int error);
-
 // Accepts connections from listening sockets, on a thread of its own that ends with it.
 class AcceptLoop {
  public:

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <utility>
 
+#include "common/errno_text.h"
 #include "common/loopback.h"
 
 namespace berth::gateway {

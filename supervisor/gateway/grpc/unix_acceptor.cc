@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "common/errno_text.h"
+
 namespace berth::gateway {
 namespace {
 

@@ -25,10 +25,10 @@
 #include <string>
 #include <string_view>
 
+#include "common/errno_text.h"
 #include "common/fd.h"
 #include "supervisor/process/shim/descendants.h"
 #include "supervisor/process/shim/report.h"
-#include "supervisor/process/system_error.h"
 
 namespace berth::process::shim {
 namespace {
