@@ -9,23 +9,9 @@
 namespace berth::memory {
 namespace {
 
-// The rest of the line that begins with `first` and a blank.
-std::optional<std::string_view> line_after(std::string_view text, std::string_view first) {
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (!line.starts_with(first) || line.size() <= first.size() || line[first.size()] != ' ') {
-      continue;
-    }
-    return line.substr(first.size() + 1);
-  }
-  return std::nullopt;
-}
-
 std::optional<double> avg10(std::string_view text, std::string_view line) {
   constexpr std::string_view kKey = "avg10=";
-  const auto rest = line_after(text, line);
+  const auto rest = line_of(text, line, ' ');
   if (!rest) return std::nullopt;
   const std::size_t at = rest->find(kKey);
   if (at == std::string_view::npos) return std::nullopt;
@@ -39,7 +25,7 @@ std::optional<double> avg10(std::string_view text, std::string_view line) {
 }
 
 std::optional<std::uint64_t> count_of(std::string_view text, std::string_view key) {
-  const auto rest = line_after(text, key);
+  const auto rest = line_of(text, key, ' ');
   return rest ? leading_number(*rest) : std::nullopt;
 }
 
