@@ -9,8 +9,14 @@ using test_models::ModelOptions;
 using test_models::Pooling;
 using test_models::TensorType;
 
-// As small as it can be and still say something: some layers, a real vocabulary.
-ModelOptions sized(std::string_view architecture, TensorType type = TensorType::kF16) {
+ModelOptions changed(ModelOptions options, void (*change)(ModelOptions&)) {
+  change(options);
+  return options;
+}
+
+}  // namespace
+
+ModelOptions sized(std::string_view architecture, TensorType type) {
   ModelOptions options;
   options.architecture = architecture;
   options.layers = 8;
@@ -24,13 +30,6 @@ ModelOptions sized(std::string_view architecture, TensorType type = TensorType::
   options.weights = type;
   return options;
 }
-
-ModelOptions changed(ModelOptions options, void (*change)(ModelOptions&)) {
-  change(options);
-  return options;
-}
-
-}  // namespace
 
 void PrintTo(const CostCase& one, std::ostream* out) {
   *out << one.name;

@@ -21,6 +21,10 @@ struct CostCase {
 
 void PrintTo(const CostCase& one, std::ostream* out);
 
+// As small as it can be and still say something: some layers, a real vocabulary.
+test_models::ModelOptions sized(std::string_view architecture,
+                                test_models::TensorType type = test_models::TensorType::kF16);
+
 // Every kind of attention and memory, of weights and of settings that the cost model knows of.
 std::vector<CostCase> cost_cases();
 

@@ -2,17 +2,15 @@
 // there and in the host (M4); with the software Vulkan device.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "common/gguf/gguf.h"
 #include "supervisor/core/memory/cost_model.h"
+#include "tests/integration/worker/cost_cases.h"
+#include "tests/integration/worker/software_device.h"
 #include "tests/integration/worker/worker_process.h"
 #include "tests/models/random_model.h"
 
@@ -25,24 +23,9 @@ using test_models::TensorType;
 
 constexpr double kMiB = 1024.0 * 1024.0;
 constexpr DomainIndex kDevice = 1;
-constexpr std::string_view kDriver = BERTH_VULKAN_SOFTWARE_ICD;
-constexpr std::string_view kPlugins = BERTH_GGML_BACKEND_DIR;
 
-class CostOnDevice : public testing::Test {
+class CostOnDevice : public SoftwareDevice {
  protected:
-  void SetUp() override {
-    const auto plugin = std::string(kPlugins) + "/libggml-vulkan.so";
-    if (kDriver.empty() || ::access(plugin.c_str(), R_OK) != 0) {
-      GTEST_SKIP() << "ggml's Vulkan backend and Mesa's software driver are not installed "
-                      "(deploy/setup installs them)";
-    }
-    std::string pattern = "/tmp/berth-XXXXXX";
-    directory_ = ::mkdtemp(pattern.data());
-  }
-  void TearDown() override {
-    if (!directory_.empty()) std::filesystem::remove_all(directory_);
-  }
-
   static void compare(const char* what, std::uint64_t predicted, std::uint64_t said, double share,
                       double least) {
     const auto number = [](std::uint64_t bytes) { return static_cast<double>(bytes); };
@@ -61,13 +44,10 @@ class CostOnDevice : public testing::Test {
     ASSERT_TRUE(shape.has_value());
     const auto charge = core::charge_of(core::model_cost(*shape, {}), {{{kDevice, layers}}});
 
-    std::vector<std::string> environment = {
-        "/usr/bin/env", "VK_DRIVER_FILES=" + std::string(kDriver), "GGML_VK_VISIBLE_DEVICES=0"};
-    if (BERTH_LLAMA_PRIVATE != 0) environment.push_back("LD_LIBRARY_PATH=" BERTH_LLAMA_LIB_DIR);
     WorkerProcess worker({.model = path,
                           .arguments = {"--context", "4096", "--device", "Vulkan0",
                                         "--device-layers", std::to_string(layers)},
-                          .wrapper = environment});
+                          .wrapper = with_device()});
     const auto event = worker.wait_loaded();
     ASSERT_TRUE(event && event->has_ready()) << worker.log();
     EXPECT_EQ(event->ready().memory_size(), 2);
@@ -80,22 +60,6 @@ class CostOnDevice : public testing::Test {
       compare("working", charge.working.bytes[domain], use.working_bytes(), 0.1, 12 * kMiB);
     }
   }
-
-  static ModelOptions sized(std::string_view architecture, TensorType type) {
-    ModelOptions options;
-    options.architecture = architecture;
-    options.layers = 8;
-    options.heads = 8;
-    options.embedding = 512;
-    options.feed_forward = 1536;
-    options.vocabulary = 32'000;
-    options.context = 32'768;
-    options.sliding_window = 512;
-    options.weights = type;
-    return options;
-  }
-
-  std::string directory_;
 };
 
 TEST_F(CostOnDevice, M4_AllLayers) {

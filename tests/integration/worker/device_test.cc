@@ -1,12 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -14,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/integration/worker/software_device.h"
 #include "tests/integration/worker/worker_process.h"
 #include "tests/models/draft_pair.h"
 #include "tests/models/random_model.h"
@@ -25,41 +24,15 @@ using Json = nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr std::string_view kDriver = BERTH_VULKAN_SOFTWARE_ICD;
-constexpr std::string_view kPlugins = BERTH_GGML_BACKEND_DIR;
-
-// Starts a program with the software Vulkan device. The variables are for that program only.
-std::vector<std::string> with_device() {
-  std::vector<std::string> command = {"/usr/bin/env", "VK_DRIVER_FILES=" + std::string(kDriver),
-                                      "GGML_VK_VISIBLE_DEVICES=0"};
-  if (BERTH_LLAMA_PRIVATE != 0) command.push_back("LD_LIBRARY_PATH=" BERTH_LLAMA_LIB_DIR);
-  return command;
-}
-
 // The first prompt on a software device may compile shaders for 20 s.
-class Device : public testing::Test {
+class Device : public SoftwareDevice {
  protected:
-  void SetUp() override {
-    const auto plugin = std::string(kPlugins) + "/libggml-vulkan.so";
-    if (kDriver.empty() || ::access(plugin.c_str(), R_OK) != 0) {
-      GTEST_SKIP() << "ggml's Vulkan backend and Mesa's software driver are not installed "
-                      "(deploy/setup installs them)";
-    }
-    std::string pattern = "/tmp/berth-XXXXXX";
-    directory_ = ::mkdtemp(pattern.data());
-  }
-  void TearDown() override {
-    if (!directory_.empty()) std::filesystem::remove_all(directory_);
-  }
-
   [[nodiscard]] std::string random_file(const test_models::ModelOptions& options) const {
     auto path = directory_ + "/" + options.architecture + ".gguf";
     const auto written = test_models::write_model(options, path);
     EXPECT_TRUE(written) << written.error().message;
     return path;
   }
-
-  std::string directory_;
 };
 
 v1::Ready ready_of(WorkerProcess& worker) {

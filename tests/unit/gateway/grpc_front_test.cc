@@ -113,38 +113,54 @@ TEST(UnixAcceptor, S6_TheKernelTellsWhoConnects) {
   EXPECT_NE(std::ranges::find(peer.groups, ::getegid()), peer.groups.end());
 }
 
+// Connections that were accepted, and are kept open.
+class Taken {
+ public:
+  void add(UniqueFd connection) {
+    const std::lock_guard lock(mutex_);
+    all_.push_back(std::move(connection));
+    ++count_;
+    count_.notify_all();
+  }
+  void close_first() {
+    const std::lock_guard lock(mutex_);
+    all_.erase(all_.begin());
+  }
+  void close_all() {
+    const std::lock_guard lock(mutex_);
+    all_.clear();
+  }
+  // Of all that ever were.
+  [[nodiscard]] const std::atomic<int>& count() const { return count_; }
+
+ private:
+  std::mutex mutex_;
+  std::vector<UniqueFd> all_;
+  std::atomic<int> count_{0};
+};
+
 TEST(UnixAcceptor, ThereIsABoundThatConnectionsLeaveWithTheirEnd) {
   const Folder folder;
   const std::string path = folder.file("s");
-  std::mutex mutex;
-  std::vector<UniqueFd> taken;
-  std::atomic<int> count{0};
-  const auto acceptor =
-      UnixAcceptor::listen({.paths = {path},
-                            .mode = 0600,
-                            .on_connection =
-                                [&](UniqueFd connection, const SocketPeer&) {
-                                  const std::lock_guard lock(mutex);
-                                  taken.push_back(std::move(connection));
-                                  ++count;
-                                  count.notify_all();
-                                },
-                            .bounds = {.most = 2, .most_untrusted = 2, .most_of_owner = 2}});
+  Taken taken;
+  const auto acceptor = UnixAcceptor::listen(
+      {.paths = {path},
+       .mode = 0600,
+       .on_connection = [&](UniqueFd connection,
+                            const SocketPeer&) { taken.add(std::move(connection)); },
+       .bounds = {.most = 2, .most_untrusted = 2, .most_of_owner = 2}});
   ASSERT_TRUE(acceptor);
   const UniqueFd first = connect_to(path);
-  count.wait(0);
+  taken.count().wait(0);
   const UniqueFd second = connect_to(path);
-  count.wait(1);
+  taken.count().wait(1);
   const UniqueFd third = connect_to(path);
   char byte = 0;
   EXPECT_EQ(::read(third.get(), &byte, 1), 0) << "it is closed";
-  {
-    const std::lock_guard lock(mutex);
-    taken.erase(taken.begin());
-  }
+  taken.close_first();
   const UniqueFd fourth = connect_to(path);
-  count.wait(2);
-  EXPECT_EQ(count, 3);
+  taken.count().wait(2);
+  EXPECT_EQ(taken.count(), 3);
 }
 
 TEST(UnixAcceptor, ItsEndRemovesTheSockets) {
@@ -169,34 +185,27 @@ TEST(UnixAcceptor, ASocketThatCannotBeMadeIsNamed) {
 TEST(UnixAcceptor, NobodyKeepsOutThoseWhoAreTrusted) {
   const Folder folder;
   const std::string path = folder.file("s");
-  std::mutex mutex;
-  std::vector<UniqueFd> taken;
-  std::atomic<int> count{0};
+  Taken taken;
   std::atomic<bool> trusted{false};
-  const auto acceptor =
-      UnixAcceptor::listen({.paths = {path},
-                            .mode = 0600,
-                            .on_connection =
-                                [&](UniqueFd connection, const SocketPeer&) {
-                                  const std::lock_guard lock(mutex);
-                                  taken.push_back(std::move(connection));
-                                  ++count;
-                                  count.notify_all();
-                                },
-                            .trusted = [&](const SocketPeer& /*peer*/) { return trusted.load(); },
-                            .bounds = {.most = 3, .most_untrusted = 2, .most_of_owner = 2}});
+  const auto acceptor = UnixAcceptor::listen(
+      {.paths = {path},
+       .mode = 0600,
+       .on_connection = [&](UniqueFd connection,
+                            const SocketPeer&) { taken.add(std::move(connection)); },
+       .trusted = [&](const SocketPeer& /*peer*/) { return trusted.load(); },
+       .bounds = {.most = 3, .most_untrusted = 2, .most_of_owner = 2}});
   ASSERT_TRUE(acceptor);
   const UniqueFd first = connect_to(path);
-  count.wait(0);
+  taken.count().wait(0);
   const UniqueFd second = connect_to(path);
-  count.wait(1);
+  taken.count().wait(1);
   const UniqueFd third = connect_to(path);
   char byte = 0;
   EXPECT_EQ(::read(third.get(), &byte, 1), 0) << "it is closed";
   trusted = true;
   const UniqueFd fourth = connect_to(path);
-  count.wait(2);
-  EXPECT_EQ(count, 3);
+  taken.count().wait(2);
+  EXPECT_EQ(taken.count(), 3);
 }
 
 // Sockets to be counted as connections.
@@ -286,18 +295,10 @@ TEST(NetworkAcceptor, S6_AHostIsCountedAsOne) {
 }
 
 TEST(NetworkAcceptor, S6_OneAddressNeverTakesAllConnections) {
-  std::mutex mutex;
-  std::vector<UniqueFd> taken;
-  std::atomic<int> count{0};
+  Taken taken;
   auto acceptor = NetworkAcceptor::listen(
       {.addresses = {"127.0.0.1:0"},
-       .on_connection =
-           [&](UniqueFd connection) {
-             const std::lock_guard lock(mutex);
-             taken.push_back(std::move(connection));
-             ++count;
-             count.notify_all();
-           },
+       .on_connection = [&](UniqueFd connection) { taken.add(std::move(connection)); },
        .local_bounds = {.most = 3, .most_untrusted = 3, .most_of_owner = 2}});
   ASSERT_TRUE(acceptor) << acceptor.error().message;
   ASSERT_TRUE((*acceptor)->start());
@@ -309,20 +310,17 @@ TEST(NetworkAcceptor, S6_OneAddressNeverTakesAllConnections) {
   };
   std::vector<UniqueFd> open;
   open.push_back(connect_to("127.0.0.2", port));
-  count.wait(0);
+  taken.count().wait(0);
   open.push_back(connect_to("127.0.0.2", port));
-  count.wait(1);
+  taken.count().wait(1);
   EXPECT_TRUE(is_closed(connect_to("127.0.0.2", port))) << "half of them";
   open.push_back(connect_to("127.0.0.3", port));
-  count.wait(2);
+  taken.count().wait(2);
   EXPECT_TRUE(is_closed(connect_to("127.0.0.4", port))) << "all of them";
-  {
-    const std::lock_guard lock(mutex);
-    taken.clear();
-  }
+  taken.close_all();
   open.push_back(connect_to("127.0.0.2", port));
-  count.wait(3);
-  EXPECT_EQ(count, 4);
+  taken.count().wait(3);
+  EXPECT_EQ(taken.count(), 4);
 }
 
 SocketAddress place(const std::string& host, std::uint16_t port = 0) {

@@ -54,6 +54,16 @@ ThreadedDeviceProbe::Read one_device() {
   };
 }
 
+// One that is read as soon as the gate is open.
+std::function<Result<ThreadedDeviceProbe::Read>()> behind(const std::shared_ptr<Gate>& gate) {
+  return [gate]() -> Result<ThreadedDeviceProbe::Read> {
+    return ThreadedDeviceProbe::Read([gate]() -> Readings {
+      gate->pass();
+      return one_device()();
+    });
+  };
+}
+
 TEST(DeviceProbe, M2_AnswersOnTheCoreStrand) {
   Loop loop;
   ThreadedDeviceProbe probe(loop.clock,
@@ -69,15 +79,7 @@ TEST(DeviceProbe, M2_AnswersOnTheCoreStrand) {
 TEST(DeviceProbe, M2_ADriverThatHangsCostsADeadlineAndNothingElse) {
   Loop loop;
   const auto gate = std::make_shared<Gate>();
-  ThreadedDeviceProbe probe(
-      loop.clock,
-      [gate]() -> Result<ThreadedDeviceProbe::Read> {
-        return ThreadedDeviceProbe::Read([gate]() -> Readings {
-          gate->pass();
-          return one_device()();
-        });
-      },
-      1ms);
+  ThreadedDeviceProbe probe(loop.clock, behind(gate), 1ms);
   std::optional<Readings> first;
   probe.read([&](Readings readings) { first = std::move(readings); });
   ASSERT_TRUE(loop.run_until([&] { return first.has_value(); }));
@@ -143,15 +145,7 @@ TEST(DeviceProbe, NoAnswerComesAfterItsEnd) {
   const auto gate = std::make_shared<Gate>();
   int answers = 0;
   {
-    ThreadedDeviceProbe probe(
-        loop.clock,
-        [gate]() -> Result<ThreadedDeviceProbe::Read> {
-          return ThreadedDeviceProbe::Read([gate]() -> Readings {
-            gate->pass();
-            return one_device()();
-          });
-        },
-        1ms);
+    ThreadedDeviceProbe probe(loop.clock, behind(gate), 1ms);
     probe.read([&](const Readings&) { ++answers; });
   }
   gate->open();
