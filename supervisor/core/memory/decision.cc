@@ -12,6 +12,9 @@ std::string_view name_of(const std::array<std::string_view, kCount>& names, T va
   return names.at(static_cast<std::size_t>(value));
 }
 
+constexpr std::array<std::string_view, 3> kCallerNames = {"request", "operator", "idle_work"};
+static_assert(kCallerNames.size() == static_cast<std::size_t>(CallerClass::kIdle) + 1);
+
 constexpr std::array<std::string_view, 7> kParkNames = {
     "leaving", "closing", "grace", "clients", "older_waiter", "foreign_use", "idle_room"};
 static_assert(kParkNames.size() == static_cast<std::size_t>(ParkFor::kIdleRoom) + 1);
@@ -26,6 +29,9 @@ static_assert(kDecisionNames.size() == std::variant_size_v<Decision>);
 
 }  // namespace
 
+std::string_view caller_name(CallerClass caller) {
+  return name_of(kCallerNames, caller);
+}
 std::string_view park_name(ParkFor what) {
   return name_of(kParkNames, what);
 }

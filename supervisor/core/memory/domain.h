@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/core/memory/saturating.h"
+
 namespace berth::core {
 
 // Which row of the table of domains (M1): an index that holds as long as that table does. Nothing
@@ -32,8 +34,7 @@ class DomainBytes {
 
   constexpr DomainBytes& operator+=(const DomainBytes& other) {
     for (std::size_t i = 0; i < kMaxDomains; ++i) {
-      const std::uint64_t sum = bytes_[i] + other.bytes_[i];
-      bytes_[i] = sum < bytes_[i] ? UINT64_MAX : sum;
+      bytes_[i] = saturating_add(bytes_[i], other.bytes_[i]);
     }
     return *this;
   }
@@ -62,10 +63,25 @@ class DomainBytes {
 // Over all domains; at most the greatest number.
 constexpr std::uint64_t sum_of(const DomainBytes& bytes) {
   std::uint64_t sum = 0;
-  for (DomainIndex i = 0; i < kMaxDomains; ++i) {
-    sum = bytes[i] > UINT64_MAX - sum ? UINT64_MAX : sum + bytes[i];
-  }
+  for (DomainIndex i = 0; i < kMaxDomains; ++i) sum = saturating_add(sum, bytes[i]);
   return sum;
+}
+
+// Only in the domains of which `used` takes something: nothing is missing or left elsewhere.
+constexpr DomainBytes only_where(DomainBytes bytes, const DomainBytes& used) {
+  for (DomainIndex i = 0; i < kMaxDomains; ++i) {
+    if (used[i] == 0) bytes[i] = 0;
+  }
+  return bytes;
+}
+
+// The domain with the most; the first of them, and the host where there is nothing anywhere.
+constexpr DomainIndex largest_of(const DomainBytes& bytes) {
+  DomainIndex at = kHostDomain;
+  for (DomainIndex i = 0; i < kMaxDomains; ++i) {
+    if (bytes[i] > bytes[at]) at = i;
+  }
+  return at;
 }
 
 // A pool of memory with one budget (M1), as it is at one moment. Bytes.
@@ -82,7 +98,7 @@ struct Domain {
 
   // min(budget, total - foreign - 5 % of the total) (M3).
   [[nodiscard]] constexpr std::uint64_t limit() const {
-    const std::uint64_t kept = foreign + total / 20;
+    const std::uint64_t kept = saturating_add(foreign, total / 20);
     return lost ? 0 : std::min(budget, total > kept ? total - kept : 0);
   }
 };

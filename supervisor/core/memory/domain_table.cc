@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "common/text.h"
 #include "common/units.h"
 
 namespace berth::core {
@@ -80,7 +81,7 @@ class TableMaker {
     add_host();
     for (const Found& found : found_) place(found);
     for (const auto& [key, budget] : budgets_.devices) {
-      if (!used_.contains(key)) {
+      if (std::ranges::none_of(found_, [&](const Found& found) { return is_named(found, key); })) {
         table_.problems.push_back("memory.devices." + key + ": there is no such device; " +
                                   those_there());
       }
@@ -113,12 +114,13 @@ class TableMaker {
     table_.domains.push_back(std::move(host));
   }
 
-  [[nodiscard]] DeviceBudget budget_of(const Found& found) {
+  static bool is_named(const Found& found, const std::string& key) {
+    return key == found.id || std::ranges::find(found.names, key) != found.names.end();
+  }
+
+  [[nodiscard]] DeviceBudget budget_of(const Found& found) const {
     for (const auto& [key, budget] : budgets_.devices) {
-      if (key == found.id || std::ranges::find(found.names, key) != found.names.end()) {
-        used_.emplace(key, true);
-        return budget;
-      }
+      if (is_named(found, key)) return budget;
     }
     return {};
   }
@@ -182,18 +184,14 @@ class TableMaker {
 
   [[nodiscard]] std::string those_there() const {
     if (found_.empty()) return "this machine has none.";
-    std::string text = "there are ";
-    for (const Found& found : found_) {
-      if (&found != &found_.front()) text += ", ";
-      text += found.id;
-    }
-    return text + '.';
+    std::vector<std::string> ids;
+    for (const Found& found : found_) ids.push_back(found.id);
+    return "there are " + join_names(ids) + '.';
   }
 
   const std::uint64_t host_total_;
   const BudgetConfig& budgets_;
   std::vector<Found> found_;
-  std::map<std::string, bool> used_;
   DomainTable table_;
 };
 
@@ -240,9 +238,7 @@ std::string normal_pci(std::string_view address) {
   std::string all;
   all.append(domain).append(":").append(bus).append(":").append(device).append(".").append(
       function);
-  std::ranges::transform(all, all.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return all;
+  return lowered(all);
 }
 
 }  // namespace berth::core

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "supervisor/core/memory/saturating.h"
+
 namespace berth::core {
 
 // What processes that are not ours use of a domain, and of our own what no charge counts (M3). All
@@ -15,8 +17,7 @@ namespace berth::core {
 constexpr std::uint64_t foreign_of_host(std::uint64_t total, std::uint64_t available,
                                         std::uint64_t ours, std::uint64_t bank) {
   const std::uint64_t used = total - std::min(total, available);
-  const std::uint64_t known = ours > UINT64_MAX - bank ? UINT64_MAX : ours + bank;
-  return used - std::min(used, known);
+  return used - std::min(used, saturating_add(ours, bank));
 }
 
 // `by_process`: what the driver says of our processes; absent where it does not say, or counts them

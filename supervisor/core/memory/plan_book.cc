@@ -97,11 +97,7 @@ std::vector<Candidate> PlanBook::candidates(Standing most, bool beside_holds) co
 
 DomainBytes missing_for(const PlanBook& book, const DomainBytes& bytes, const DomainBytes& gone,
                         const DomainBytes& held) {
-  DomainBytes missing = book.charged - gone + held + book.bank + bytes - book.limit;
-  for (DomainIndex i = 0; i < kMaxDomains; ++i) {
-    if (bytes[i] == 0) missing[i] = 0;
-  }
-  return missing;
+  return only_where(book.charged - gone + held + book.bank + bytes - book.limit, bytes);
 }
 
 DomainBytes at_least(const DomainBytes& a, const DomainBytes& b) {

@@ -27,11 +27,7 @@ Missing missing_beside_holds(const PlanBook& book, const DomainBytes& bytes) {
 }
 
 DomainBytes left_over(const PlanBook& book, const DomainBytes& bytes) {
-  DomainBytes left = book.limit - book.charged - book.bank - bytes;
-  for (DomainIndex i = 0; i < kMaxDomains; ++i) {
-    if (bytes[i] == 0) left[i] = 0;
-  }
-  return left;
+  return only_where(book.limit - book.charged - book.bank - bytes, bytes);
 }
 
 Park park(const PlanBook& book, const PlacementOption& option, ParkFor what,

@@ -9,20 +9,11 @@
 namespace berth::core {
 namespace {
 
-// The domain with the largest gap; the host where there is none.
-DomainIndex shortest(const DomainBytes& deficit) {
-  DomainIndex at = kHostDomain;
-  for (DomainIndex i = 0; i < kMaxDomains; ++i) {
-    if (deficit[i] > deficit[at]) at = i;
-  }
-  return at;
-}
-
 Refuse refusal(const PlanBook& book, const PlacementOption& option, RefuseWhy why,
                const DomainBytes& deficit) {
   return {.why = why,
           .at = option,
-          .domain = shortest(deficit),
+          .domain = largest_of(deficit),
           .needed = option.bytes,
           .limit = why == RefuseWhy::kNeverFits ? book.hard_limit : book.limit,
           .available = book.limit - book.charged,
@@ -70,11 +61,7 @@ Decision foreign(const PlanBook& book, const PlacementOption& option, const Doma
 }  // namespace
 
 DomainBytes lacks(const DomainBytes& sum, const DomainBytes& bytes, const DomainBytes& room) {
-  DomainBytes over = sum - room;
-  for (DomainIndex i = 0; i < kMaxDomains; ++i) {
-    if (bytes[i] == 0) over[i] = 0;
-  }
-  return over;
+  return only_where(sum - room, bytes);
 }
 
 Decision refuse_option(const PlanBook& book, const PlacementOption& option) {

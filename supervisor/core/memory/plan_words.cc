@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/durations.h"
+#include "common/text.h"
 #include "common/units.h"
 #include "supervisor/core/no_room.h"
 
@@ -14,17 +15,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// "a", "a and b", "a, b and c"; of many the first four.
-std::string listed(const std::vector<std::string>& parts) {
+// "a, b and c"; of many the first four.
+std::string listed(std::vector<std::string> parts) {
   constexpr std::size_t kMost = 4;
-  std::string text;
-  const std::size_t named = std::min(parts.size(), kMost);
-  for (std::size_t i = 0; i < named; ++i) {
-    if (i > 0) text += i + 1 == parts.size() ? " and " : ", ";
-    text += parts[i];
+  if (parts.size() > kMost) {
+    const std::size_t others = parts.size() - kMost;
+    parts.resize(kMost);
+    parts.push_back(std::to_string(others) + " more");
   }
-  if (parts.size() > named) text += " and " + std::to_string(parts.size() - named) + " more";
-  return text;
+  return join_names(parts);
 }
 
 std::string domain_name(const Snapshot& snapshot, DomainIndex domain) {
@@ -148,14 +147,6 @@ struct Sentence {
   }
 };
 
-DomainIndex shortest(const DomainBytes& missing) {
-  DomainIndex at = kHostDomain;
-  for (DomainIndex i = 0; i < kMaxDomains; ++i) {
-    if (missing[i] > missing[at]) at = i;
-  }
-  return at;
-}
-
 MemoryShortage shortage_of(const Refuse& refuse, const Snapshot& snapshot) {
   const DomainIndex at = refuse.domain;
   return {.domain = domain_name(snapshot, at),
@@ -166,7 +157,7 @@ MemoryShortage shortage_of(const Refuse& refuse, const Snapshot& snapshot) {
 }
 
 MemoryShortage shortage_of(const Park& park, const Snapshot& snapshot) {
-  const DomainIndex at = shortest(park.missing);
+  const DomainIndex at = largest_of(park.missing);
   std::uint64_t used = 0;
   for (const Entry& entry : snapshot.entries) used += entry.charge[at];
   for (const IdleJob& job : snapshot.jobs) used += job.extra[at];

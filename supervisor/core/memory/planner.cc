@@ -74,21 +74,13 @@ struct Score {
   auto operator<=>(const Score&) const = default;
 };
 
-std::uint64_t sum(const DomainBytes& bytes) {
-  std::uint64_t all = 0;
-  for (DomainIndex i = 0; i < kMaxDomains; ++i) {
-    all = bytes[i] > UINT64_MAX - all ? UINT64_MAX : all + bytes[i];
-  }
-  return all;
-}
-
 // What is left where the layers are: the host counts only where it is the only domain.
 std::uint64_t left_over(const Fits& fits) {
   DomainBytes left = fits.left;
   const bool elsewhere = std::ranges::any_of(
       fits.at.placement.shares, [](const auto& share) { return share.device != kHostDomain; });
   if (elsewhere) left[kHostDomain] = 0;
-  return sum(left);
+  return sum_of(left);
 }
 
 double cost_of(const std::vector<Victim>& victims) {
@@ -100,19 +92,19 @@ double cost_of(const std::vector<Victim>& victims) {
 struct Scorer {
   Score operator()(const Fits& it) const { return {Rank::kFits, it.at.split(), 0, left_over(it)}; }
   Score operator()(const ShrinkBank& it) const {
-    return {Rank::kShrinkBank, it.at.split(), 0, sum(it.bank)};
+    return {Rank::kShrinkBank, it.at.split(), 0, sum_of(it.bank)};
   }
   Score operator()(const Evict& it) const {
-    return {Rank::kMakeRoom, it.at.split(), cost_of(it.victims), sum(it.missing)};
+    return {Rank::kMakeRoom, it.at.split(), cost_of(it.victims), sum_of(it.missing)};
   }
   Score operator()(const PreEmpt& it) const {
-    return {Rank::kMakeRoom, it.at.split(), cost_of(it.victims), sum(it.missing)};
+    return {Rank::kMakeRoom, it.at.split(), cost_of(it.victims), sum_of(it.missing)};
   }
   Score operator()(const Park& it) const {
-    return {rank_of(it.what), it.at.split(), 0, sum(it.missing)};
+    return {rank_of(it.what), it.at.split(), 0, sum_of(it.missing)};
   }
   Score operator()(const Refuse& it) const {
-    return {rank_of(it.why), it.at.split(), 0, sum(it.deficit)};
+    return {rank_of(it.why), it.at.split(), 0, sum_of(it.deficit)};
   }
 };
 
@@ -148,16 +140,13 @@ std::optional<Refuse> pin_refusal(const Snapshot& snapshot, const Need& need) {
 
 std::optional<Hold> hold_of(const Need& need, const Decision& decision) {
   Hold hold{.model = need.model, .since = need.since, .until = need.until};
-  if (const auto* evict = std::get_if<Evict>(&decision)) {
-    hold.bytes = evict->at.bytes;
-    for (const Victim& victim : evict->victims) hold.frees.push_back(victim.id);
+  const auto of_room_made = [&hold](const auto& made) {
+    hold.bytes = made.at.bytes;
+    for (const Victim& victim : made.victims) hold.frees.push_back(victim.id);
     return hold;
-  }
-  if (const auto* pre_empt = std::get_if<PreEmpt>(&decision)) {
-    hold.bytes = pre_empt->at.bytes;
-    for (const Victim& victim : pre_empt->victims) hold.frees.push_back(victim.id);
-    return hold;
-  }
+  };
+  if (const auto* evict = std::get_if<Evict>(&decision)) return of_room_made(*evict);
+  if (const auto* pre_empt = std::get_if<PreEmpt>(&decision)) return of_room_made(*pre_empt);
   const auto* park = std::get_if<Park>(&decision);
   if (park == nullptr) return std::nullopt;
   switch (park->what) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/clock.h"
@@ -15,12 +16,14 @@
 // Values, made by the core strand; the planner changes nothing and asks for nothing else.
 namespace berth::core {
 
-// Who wants memory. The operator counts as a client, but for the words.
+// Who asks for a model, and so for memory. The operator counts as a client, but for the words.
 enum class CallerClass : std::uint8_t {
   kForeground,  // a client's request
   kOperator,    // `berth load`, a pin
   kIdle,        // the server's own work: it evicts no other model and makes nobody wait (I3)
 };
+// As events say it: "request", "operator", "idle_work"
+std::string_view caller_name(CallerClass caller);
 
 // The life of an instance, as far as memory is concerned.
 enum class EntryState : std::uint8_t {
