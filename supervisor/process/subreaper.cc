@@ -9,7 +9,9 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -21,6 +23,10 @@ namespace berth::process {
 namespace {
 
 using boost::asio::posix::stream_descriptor;
+
+// Until orphans that were left alone are looked at again: they may leave their group, and nothing
+// tells of it.
+constexpr std::chrono::seconds kLookAgain{1};
 
 // Where the signal handler writes; -1 while there is no Subreaper.
 std::atomic<int> wake_fd{-1};
@@ -51,7 +57,7 @@ Status set_child_handler(void (*handler)(int)) {
 class Subreaper::Impl : public std::enable_shared_from_this<Subreaper::Impl> {
  public:
   Impl(boost::asio::io_context& io, int event_fd, std::function<bool(pid_t)> is_ours)
-      : event_(io, event_fd), is_ours_(std::move(is_ours)) {}
+      : event_(io, event_fd), look_(io), is_ours_(std::move(is_ours)) {}
 
   [[nodiscard]] int event_fd() { return event_.native_handle(); }
 
@@ -66,25 +72,38 @@ class Subreaper::Impl : public std::enable_shared_from_this<Subreaper::Impl> {
     stopped_ = true;
     boost::system::error_code ignored;
     event_.close(ignored);
+    look_.cancel();
   }
 
-  void sweep() const {
+  void sweep() {
+    bool left_alone = false;
     for (const pid_t child : children_of(::getpid())) {
       if (is_ours_(child)) continue;
       const auto stat = read_stat(child);
       if (!stat) continue;
       const bool ended = stat->state == 'Z' || stat->state == 'X';
       if (!ended) {
-        if (is_ours_(stat->group)) continue;
+        if (is_ours_(stat->group)) {
+          left_alone = true;
+          continue;
+        }
         // Our child, reaped by nobody else: its number cannot have been given away.
         ::kill(child, SIGKILL);
       }
       siginfo_t info{};
       ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG);
     }
+    if (left_alone) look_again();
   }
 
  private:
+  void look_again() {
+    look_.expires_after(kLookAgain);
+    look_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+      if (!error && !self->stopped_) self->sweep();
+    });
+  }
+
   void on_wake() {
     std::uint64_t count = 0;
     if (::read(event_.native_handle(), &count, sizeof count) < 0) {
@@ -95,6 +114,7 @@ class Subreaper::Impl : public std::enable_shared_from_this<Subreaper::Impl> {
   }
 
   stream_descriptor event_;
+  boost::asio::steady_timer look_;
   std::function<bool(pid_t)> is_ours_;
   bool stopped_ = false;
 };

@@ -54,6 +54,7 @@ grpc::ServerWriteReactor<v1::Event>* start_watch_events(grpc::CallbackServerCont
                                                         const v1::WatchEventsRequest& request) {
   EventAsk ask;
   ask.since = WallTime{std::chrono::milliseconds(request.since_unix_ms())};
+  if (request.has_after()) ask.after = request.after();
   ask.prefix = request.prefix();
   ask.request = request.request_id();
   ask.follow = request.follow();

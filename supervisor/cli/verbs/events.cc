@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <string>
 
 #include "supervisor/cli/format/event_text.h"
@@ -19,17 +20,27 @@ ExitCode run_events(Context& context, const EventsOptions& options) {
   auto client = context.client();
   if (!client) return context.fail(client.error());
   const bool colours = environment.colours(environment.out);
-  const auto reply =
-      (*client)->watch_events(request,
-                              [&](const v1::Event& event) {
-                                if (context.json()) {
-                                  context.print_json(event, JsonWriter::Layout::kLine);
-                                } else {
-                                  environment.out.write(event_line(event, colours) + "\n");
-                                }
-                                return !environment.out.failed();
-                              },
-                              {});
+  std::uint64_t given = 0;
+  const auto write = [&](const v1::Event& event) {
+    // An events.gap has no number.
+    if (event.sequence() > 0) given = event.sequence();
+    if (context.json()) {
+      context.print_json(event, JsonWriter::Layout::kLine);
+    } else {
+      environment.out.write(event_line(event, colours) + "\n");
+    }
+    return !environment.out.failed();
+  };
+  auto reply = (*client)->watch_events(request, write, {});
+  // They came faster than the output took them; what waited is still kept. Whoever gets nothing is
+  // refused for another cause.
+  for (std::uint64_t before = 0; !reply && options.follow && given > before &&
+                                 reply.error().kind == CallError::Kind::kRefused &&
+                                 reply.error().detail.reason() == "queue_full";) {
+    before = given;
+    request.set_after(given);
+    reply = (*client)->watch_events(request, write, {});
+  }
   if (reply) return ExitCode::kOk;
   if (reply.error().kind == CallError::Kind::kStopped) {
     return context.refuse("cannot write the events: " +

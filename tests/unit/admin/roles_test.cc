@@ -6,7 +6,9 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -74,6 +76,8 @@ class RolesTest : public testing::Test {
     return places;
   }
 
+  void emit_stopping() { hub_.emit_typed(events::ServerStopping{}); }
+
   static v1::ListFailuresResponse list(v1::Admin::Stub& stub, const std::string& model = {}) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kGenerous);
@@ -129,7 +133,7 @@ class RolesTest : public testing::Test {
       .tree_memory = {},
       .domains = {},
       .on_readable = {},
-      .run_blocking = {}};
+      .run_blocking = [this](std::function<void()> work) { clock_.post(std::move(work)); }};
   // Who comes by the socket is an admin; on the network, a key says it.
   AdminService service_{
       state_, {.caller_of = [](const grpc::CallbackServerContext& context) -> Result<core::Caller> {
@@ -200,6 +204,19 @@ TEST_F(RolesTest, S6_OnlyAdminsReadWhatTellsOfOthersAndOfPaths) {
   ASSERT_TRUE(
       detail.ParseFromArray(trailer->second.data(), static_cast<int>(trailer->second.size())));
   EXPECT_EQ(detail.reason(), "permission_denied");
+}
+
+TEST_F(RolesTest, EventsGoOnBehindANumber) {
+  for (int i = 0; i < 3; ++i) emit_stopping();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kGenerous);
+  v1::WatchEventsRequest request;
+  request.set_after(1);
+  const auto reader = admin()->WatchEvents(&context, request);
+  std::vector<std::uint64_t> numbers;
+  for (v1::Event event; reader->Read(&event);) numbers.push_back(event.sequence());
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(numbers, (std::vector<std::uint64_t>{2, 3}));
 }
 
 TEST_F(RolesTest, TooManyWatchersAreRefusedWithTheDetail) {

@@ -4,6 +4,7 @@
 #include <sys/un.h>
 
 #include <boost/json.hpp>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -651,6 +652,28 @@ TEST_F(VerbsTest, EventsAreLinesAsTheDaemonLogsThem) {
 
   EXPECT_EQ(program.run({"events", "--since", "yesterday"}), ExitCode::kUsage);
   EXPECT_EQ(first_line(program.err.text).find("berth: --since: 'yesterday' is neither"), 0U);
+}
+
+TEST_F(VerbsTest, EventsThatWereNotReadInTimeAreAskedForAgain) {
+  std::vector<std::uint64_t> asked;
+  daemon.watch_events = [&](grpc::ServerContext& context, const v1::WatchEventsRequest& request,
+                            grpc::ServerWriter<v1::Event>& writer) {
+    asked.push_back(request.after());
+    v1::Event event;
+    event.set_sequence(request.after() + 9);
+    event.set_name("server.stopping");
+    event.set_level("info");
+    if (asked.size() < 3) writer.Write(event);
+    event.set_sequence(0);
+    event.set_name("events.gap");
+    if (asked.size() < 3) writer.Write(event);
+    return refuse(context, grpc::StatusCode::RESOURCE_EXHAUSTED, detail("queue_full", "Too fast."));
+  };
+  EXPECT_EQ(program.run({"events"}), ExitCode::kNo);
+  EXPECT_EQ(asked.size(), 1U) << "not followed";
+  asked.clear();
+  EXPECT_EQ(program.run({"events", "-f"}), ExitCode::kNo) << "nothing came any more";
+  EXPECT_EQ(asked, (std::vector<std::uint64_t>{0, 9, 18}));
 }
 
 // --- config, doctor, version

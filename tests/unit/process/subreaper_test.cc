@@ -107,6 +107,23 @@ TEST_F(SubreaperTest, OrphanInTheGroupOfALivingWorkerIsLeftAlone) {
   ASSERT_TRUE(run_until(io_, [this, sleeper] { return recorder_.exit && gone(sleeper); }));
 }
 
+// Nothing ends meanwhile that would tell of it.
+TEST_F(SubreaperTest, T66_AnOrphanThatLeavesTheGroupOfALivingWorkerGoes) {
+  auto child = launcher_.launch(
+      shell("(sh -c 'echo $$ >&3; kill -STOP $$; exec setsid sleep 600' &); read line"), recorder_);
+  ASSERT_TRUE(child);
+  ASSERT_TRUE(run_until(io_, [this] { return !recorder_.lines.empty(); }));
+  const pid_t stray = std::stoi(recorder_.lines.front());
+  ASSERT_TRUE(run_until(io_, [&] {
+    const auto stat = read_stat(stray);
+    return stat && stat->state == 'T' && stat->parent == ::getpid();
+  }));
+  reaper_->sweep();
+  ASSERT_TRUE(read_stat(stray));
+  ASSERT_EQ(::kill(stray, SIGCONT), 0);
+  EXPECT_TRUE(run_until(io_, [stray] { return gone(stray); }));
+}
+
 TEST_F(SubreaperTest, ThereIsOneOnly) {
   const auto second = Subreaper::start(io_, [](pid_t) { return true; });
   ASSERT_FALSE(second);

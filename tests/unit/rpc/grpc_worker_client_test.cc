@@ -456,25 +456,30 @@ TEST_F(GrpcWorkerClientTest, AnErrorOfOneAnswerKeepsItsDetail) {
 }
 
 TEST_F(GrpcWorkerClientTest, T31_CancellingEndsACallWithOneAnswer) {
-  std::atomic<bool> began{false};
-  std::atomic<bool> noticed{false};
-  worker_.embed = [&](grpc::ServerContext& context, const v1::EmbedRequest&, v1::EmbedResponse&) {
-    began = true;
-    began.notify_all();
+  // The second call may still run there when this test has ended.
+  struct Seen {
+    std::atomic<bool> began{false};
+    std::atomic<bool> noticed{false};
+  };
+  const auto seen = std::make_shared<Seen>();
+  worker_.embed = [seen](grpc::ServerContext& context, const v1::EmbedRequest&,
+                         v1::EmbedResponse&) {
+    seen->began = true;
+    seen->began.notify_all();
     while (!context.IsCancelled()) std::this_thread::yield();
-    noticed = true;
-    noticed.notify_all();
+    seen->noticed = true;
+    seen->noticed.notify_all();
     return grpc::Status::CANCELLED;
   };
   connect();
   AnswerBox<core::Embeddings> box;
   auto call = client_->embed({}, clock_.now() + kDeadline, box.taker());
-  began.wait(false);
+  seen->began.wait(false);
   call.reset();  // as a cancel()
   const Result<core::Embeddings>* answer = box.wait();
   ASSERT_NE(answer, nullptr);
   EXPECT_FALSE(*answer);
-  noticed.wait(false);
+  seen->noticed.wait(false);
 
   AnswerBox<core::Embeddings> late;
   const auto limited = client_->embed({}, clock_.now() + 50ms, late.taker());
