@@ -329,6 +329,10 @@ class Daemon {
     residency::Limits limits;
     limits.queue_timeout = config_->server.queue_timeout;
     limits.cores = usable_cores();
+    limits.plan.max_wait = config_->server.max_wait;
+    limits.plan.grace = config_->server.grace;
+    limits.plan.retry_grace = config_->server.retry_grace;
+    limits.swap_drain = config_->server.swap_drain;
     residency_ = std::make_unique<residency::Residency>(
         residency::Environment{
             .clock = clock_,

@@ -342,6 +342,10 @@ class Reader {
   void build_devices(Config& config) {
     for (const auto& [name, instance] : instances_[Section::kDevice]) {
       const auto values = effective(Section::kDevice, name, instance.found, nullptr);
+      core::DeviceBudget& device = config.memory.budgets.devices[name];
+      for (const auto& [spec, value] : values) {
+        if (spec->store != nullptr) spec->store({&config, nullptr, &device}, value.value);
+      }
       show(config, Section::kDevice, name, values);
       note_ignored(config, Section::kDevice, name, instance.found, values);
     }

@@ -10,6 +10,7 @@
 
 #include "common/result.h"
 #include "supervisor/catalog/model.h"
+#include "supervisor/core/memory/domain_table.h"
 
 namespace berth::catalog {
 
@@ -29,6 +30,7 @@ struct ServerConfig {
   std::chrono::milliseconds max_wait{};
   std::chrono::milliseconds grace{};
   std::chrono::milliseconds retry_grace{};
+  std::optional<Duration> swap_drain;      // absent: what runs is let run
   std::uint64_t max_body = 0;              // bytes
   std::vector<std::string> allowed_hosts;  // lower case, without a port; IPv6 in brackets
   std::vector<std::string> cors_origins;   // as browsers send them: "https://example.org:8443"
@@ -46,6 +48,15 @@ struct AuthConfig {
   bool anonymous = false;                     // network clients without a key are served
 
   bool operator==(const AuthConfig&) const = default;
+};
+
+// [memory] and [memory.devices."ID"].
+struct MemoryConfig {
+  core::BudgetConfig budgets;
+  double auto_share = 0.5;                 // of the budget (M6), in (0, 1]
+  std::uint32_t auto_context_max = 32768;  // tokens
+
+  bool operator==(const MemoryConfig&) const = default;
 };
 
 // One setting with its effective value and where it came from.
@@ -72,12 +83,12 @@ struct Config {
   std::string file;  // absolute; empty: none was read
   ServerConfig server;
   AuthConfig auth;
-  std::vector<std::string> model_dirs;     // absolute
-  std::vector<ConfiguredModel> models;     // by name
-  ModelSettings defaults;                  // for models without a section
-  std::uint32_t auto_context_max = 32768;  // tokens
-  std::vector<Setting> settings;           // every setting, in the order of the documentation
-  std::vector<Setting> ignored;            // set by the user, valid, but not used by this version
+  std::vector<std::string> model_dirs;  // absolute
+  std::vector<ConfiguredModel> models;  // by name
+  ModelSettings defaults;               // for models without a section
+  MemoryConfig memory;
+  std::vector<Setting> settings;  // every setting, in the order of the documentation
+  std::vector<Setting> ignored;   // set by the user, valid, but not used by this version
 };
 
 // One thing that is wrong with a config file.

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/clock.h"
+#include "supervisor/core/memory/model_shape.h"
 
 namespace berth::catalog {
 
@@ -51,8 +53,16 @@ struct ModelSettings {
   std::map<std::string, std::string> environment;
   std::string directory;
   std::string probe;
+  std::map<std::string, std::uint64_t> memory;  // bytes by domain, declared; empty: not known
 
   bool operator==(const ModelSettings&) const = default;
+};
+
+// What of a model's files costs memory, for core::model_cost(). A value.
+struct ModelParts {
+  core::ModelShape model;
+  std::optional<core::ModelShape> draft;
+  std::vector<core::ModelShape> adapters;
 };
 
 // What the catalogue knows of a model. A value: copies may be kept.
@@ -81,6 +91,11 @@ struct Model {
   // Of the files that its settings name (template, draft, adapters): another one when the size or
   // the time of one is another one. The same in every run of the program.
   std::uint64_t companions_stamp = 0;
+
+  // Null: what it costs is not known, as that of a command; or its header does not tell, and
+  // `parts_problem` says why. Shared by all copies.
+  std::shared_ptr<const ModelParts> parts;
+  std::string parts_problem;
 
   // Why it cannot be used, one sentence; empty: it can be.
   std::string problem;

@@ -320,7 +320,7 @@ class Scan {
     model.companions_stamp = companions_stamp(model.settings);
     model.can_chat = model.has_chat_template || !model.settings.chat_template.empty();
     model.served_context =
-        served_context(model.settings, model.declared_context, config_.auto_context_max);
+        served_context(model.settings, model.declared_context, config_.memory.auto_context_max);
     if (model.problem.empty()) check_template(model);
   }
 

@@ -46,6 +46,12 @@ void assign(std::uint32_t& member, const SettingValue& value) {
   if (std::holds_alternative<Word>(value)) member = 0;
 }
 
+// Of `domain`: "auto" or "own".
+void assign(bool& member, const SettingValue& value) {
+  if (const auto* set = std::get_if<bool>(&value)) member = *set;
+  if (const auto* text = std::get_if<std::string>(&value)) member = *text == "own";
+}
+
 void assign(Kind& member, const SettingValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   if (text != nullptr) member = *text == "command" ? Kind::kCommand : Kind::kLlama;
@@ -53,6 +59,10 @@ void assign(Kind& member, const SettingValue& value) {
 
 void assign(Duration& member, const SettingValue& value) {
   if (const auto* duration = std::get_if<milliseconds>(&value)) member = *duration;
+}
+
+void assign(std::map<std::string, std::uint64_t>& member, const SettingValue& value) {
+  if (const auto* sizes = std::get_if<SizeMap>(&value)) member = *sizes;
 }
 
 template <typename T>
@@ -72,8 +82,8 @@ struct ClassOf<T C::*> {
   using Type = C;
 };
 
-// A store function for a member of ServerConfig, AuthConfig, Config, ConfiguredModel or
-// ModelSettings.
+// A store function for a member of ServerConfig, AuthConfig, MemoryConfig, its budgets or one of
+// them, Config, ConfiguredModel or ModelSettings.
 template <auto kMember>
 void into(const SettingTarget& target, const SettingValue& value) {
   using Owner = typename ClassOf<decltype(kMember)>::Type;
@@ -81,6 +91,12 @@ void into(const SettingTarget& target, const SettingValue& value) {
     assign(target.config->server.*kMember, value);
   } else if constexpr (std::is_same_v<Owner, AuthConfig>) {
     assign(target.config->auth.*kMember, value);
+  } else if constexpr (std::is_same_v<Owner, MemoryConfig>) {
+    assign(target.config->memory.*kMember, value);
+  } else if constexpr (std::is_same_v<Owner, core::BudgetConfig>) {
+    assign(target.config->memory.budgets.*kMember, value);
+  } else if constexpr (std::is_same_v<Owner, core::DeviceBudget>) {
+    assign(target.device->*kMember, value);
   } else if constexpr (std::is_same_v<Owner, Config>) {
     assign(target.config->*kMember, value);
   } else if constexpr (std::is_same_v<Owner, ConfiguredModel>) {
@@ -198,6 +214,7 @@ constexpr std::array kSettings = {
                 .fallback = R"("10s")",
                 .low = 1,
                 .high = kHour,
+                .used = true,
                 .store = into<&ServerConfig::max_wait>,
                 .doc = "How long requests for a resident model may go first while another model's "
                        "request waits for its room."},
@@ -207,6 +224,8 @@ constexpr std::array kSettings = {
                 .low = 1,
                 .high = kDay,
                 .word = "off",
+                .used = true,
+                .store = into<&ServerConfig::swap_drain>,
                 .doc = "After how long a running answer is ended when another model waits for its "
                        "room."},
     SettingSpec{.key = "grace",
@@ -214,6 +233,7 @@ constexpr std::array kSettings = {
                 .fallback = R"("10s")",
                 .low = 0,
                 .high = kHour,
+                .used = true,
                 .store = into<&ServerConfig::grace>,
                 .doc = "How long a model must have been idle before it may be unloaded for "
                        "another."},
@@ -222,6 +242,7 @@ constexpr std::array kSettings = {
                 .fallback = R"("10s")",
                 .low = 0,
                 .high = kHour,
+                .used = true,
                 .store = into<&ServerConfig::retry_grace>,
                 .doc = "How long a load goes on after its last waiter has hung up."},
     SettingSpec{.key = "max_body",
@@ -306,6 +327,8 @@ constexpr std::array kSettings = {
                 .low = kMiB,
                 .high = kPiB,
                 .word = "auto",
+                .used = true,
+                .store = into<&core::BudgetConfig::host>,
                 .doc = "Main memory that models may use; `auto` leaves 40 % to the machine."},
     SettingSpec{.section = Section::kMemory,
                 .key = "device_budget",
@@ -314,6 +337,8 @@ constexpr std::array kSettings = {
                 .low = kMiB,
                 .high = kPiB,
                 .word = "auto",
+                .used = true,
+                .store = into<&core::BudgetConfig::device>,
                 .doc = "Memory of each device that models may use; `auto` leaves 5 %, at least "
                        "512 MiB."},
     SettingSpec{.section = Section::kMemory,
@@ -329,6 +354,8 @@ constexpr std::array kSettings = {
                 .fallback = "0.5",
                 .low = 0.01,
                 .high = 1,
+                .used = true,
+                .store = into<&MemoryConfig::auto_share>,
                 .doc = "Part of the budget that a model with `context = \"auto\"` may take while "
                        "another one is there or waits."},
     SettingSpec{.section = Section::kMemory,
@@ -338,7 +365,7 @@ constexpr std::array kSettings = {
                 .low = kMinContext,
                 .high = kMaxContext,
                 .used = true,
-                .store = into<&Config::auto_context_max>,
+                .store = into<&MemoryConfig::auto_context_max>,
                 .doc = "Largest window, in tokens, of a model with `context = \"auto\"`."},
     SettingSpec{.section = Section::kDevice,
                 .key = "budget",
@@ -347,12 +374,16 @@ constexpr std::array kSettings = {
                 .low = kMiB,
                 .high = kPiB,
                 .word = "auto",
+                .used = true,
+                .store = into<&core::DeviceBudget::budget>,
                 .doc = "Memory of this device that models may use."},
     SettingSpec{.section = Section::kDevice,
                 .key = "domain",
                 .type = kChoice,
                 .fallback = R"("auto")",
                 .choices = "auto own",
+                .used = true,
+                .store = into<&core::DeviceBudget::own>,
                 .doc = "`own` gives a device that shares the main memory a budget of its own, "
                        "taken out of the main memory's."},
 
@@ -698,7 +729,9 @@ constexpr std::array kSettings = {
                 .fallback = "{}",
                 .low = kMiB,
                 .high = kPiB,
+                .used = true,
                 .applies = Applies::kCommand,
+                .store = into<&ModelSettings::memory>,
                 .doc = "Memory that the command needs, by domain: `host` or a device's id. Empty: "
                        "it is measured."},
 };

@@ -62,6 +62,7 @@ enum class Applies : std::uint8_t { kEvery, kLlama, kCommand };
 struct SettingTarget {
   Config* config = nullptr;
   ConfiguredModel* model = nullptr;  // also the carrier of [defaults]
+  core::DeviceBudget* device = nullptr;
 };
 
 struct SettingSpec {

@@ -37,19 +37,6 @@ constexpr std::size_t kLoadsLookedAt = 8;
 // A waiter is told of every further percent.
 constexpr float kProgressStep = 0.01F;
 
-// Why a load began, as its event says.
-std::string cause_name(RequestClass request_class) {
-  switch (request_class) {
-    case RequestClass::kForeground:
-      return "request";
-    case RequestClass::kOperator:
-      return "operator";
-    case RequestClass::kIdle:
-      return "idle_work";
-  }
-  return "request";
-}
-
 std::int64_t signed_bytes(std::uint64_t bytes) {
   return static_cast<std::int64_t>(bytes);
 }
@@ -365,10 +352,11 @@ void Instance::arm_timer() {
 
 void Instance::announce_start() {
   if (std::exchange(start_announced_, true)) return;
-  environment_.events.emit_typed(events::LoadStarted{.model = model_->name,
-                                                     .instance = id_text_,
-                                                     .pid = pid_,
-                                                     .cause = cause_name(request_class_)});
+  environment_.events.emit_typed(
+      events::LoadStarted{.model = model_->name,
+                          .instance = id_text_,
+                          .pid = pid_,
+                          .cause = std::string(core::caller_name(request_class_))});
 }
 
 void Instance::report_ready() {

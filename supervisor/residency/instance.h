@@ -105,6 +105,7 @@ class Instance : public process::ChildObserver,
   [[nodiscard]] const rpc::WorkerReady& ready() const { return ready_; }
   [[nodiscard]] const InstanceUse& use() const { return use_; }
   [[nodiscard]] RequestClass request_class() const { return request_class_; }
+  [[nodiscard]] const LaunchPlan& plan() const { return plan_; }
   // What its load took, or has taken until now.
   [[nodiscard]] Duration load_time() const;
   [[nodiscard]] std::uint32_t free_places() const;

@@ -86,6 +86,7 @@ std::vector<InstanceSnapshot> Manager::instances() const {
     if (is_terminal(instance->machine().state())) continue;
     all.push_back(instance->snapshot());
     all.back().charge = room_.charge_of(id);
+    all.back().plan = instance->plan();
     all.back().pinned = pinned(instance->model().name);
     const auto berth = berths_.find(instance->model().name);
     if (berth != berths_.end() && berth->second.current == instance.get()) {

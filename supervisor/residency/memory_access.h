@@ -11,9 +11,11 @@
 
 #include "common/result.h"
 #include "supervisor/catalog/model.h"
+#include "supervisor/core/memory/charge.h"
 #include "supervisor/core/memory/domain.h"
 #include "supervisor/core/memory/placement.h"
 #include "supervisor/core/memory/snapshot.h"
+#include "supervisor/core/memory/window.h"
 
 namespace berth::residency {
 
@@ -21,6 +23,7 @@ namespace berth::residency {
 struct LaunchPlan {
   core::PlacementOption at{};
   std::uint32_t window = 0;  // tokens (M6); 0: as the catalogue says
+  core::Charge terms{};      // what `at.bytes` is made of, as far as that is known
 
   bool operator==(const LaunchPlan&) const = default;
 };
@@ -32,6 +35,7 @@ struct MemoryNeed {
   std::vector<core::PlacementOption> options{};
   std::vector<std::string> missing_devices{};  // that the configuration asks for, by its names
   std::uint32_t window = 0;                    // tokens, that the charges are for
+  std::optional<core::WindowBound> bound{};    // what decided the window; absent: it has none
 };
 
 // A device as its driver counts it, independent of what workers say.
@@ -60,6 +64,11 @@ struct MemoryAccess {
   std::function<MemoryNeed(const catalog::Model& model, const core::Snapshot& snapshot,
                            const core::Need& need)>
       need{};
+  // The charge of that model there, with that window, term by term (M4). Quick. Empty: only its sum
+  // is known.
+  std::function<core::Charge(const catalog::Model& model, std::uint32_t window,
+                             const core::Placement& placement)>
+      terms{};
   // The largest window and number of sequences that would fit (M14). May take some milliseconds.
   std::function<std::optional<WouldFit>(const catalog::Model& model,
                                         const core::Snapshot& snapshot)>

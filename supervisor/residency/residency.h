@@ -97,7 +97,7 @@ class Claim {
 
 // Who asks. An operator's load waits until it is ready or failed, however long that takes; a
 // client's wait is bounded by Limits::queue_timeout (M19).
-enum class RequestClass : std::uint8_t { kForeground, kOperator, kIdle };
+using RequestClass = core::CallerClass;
 
 // One instance, for people: what `berth ps` shows.
 struct InstanceSnapshot {
@@ -120,6 +120,7 @@ struct InstanceSnapshot {
   std::string socket;
   std::vector<std::string> command;
   core::DomainBytes charge{};  // by domain; empty: it is not counted
+  LaunchPlan plan{};           // as it was admitted
   bool pinned = false;
 };
 

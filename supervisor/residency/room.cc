@@ -15,7 +15,6 @@
 #include "supervisor/core/memory/planner.h"
 #include "supervisor/core/mutation.h"
 #include "supervisor/residency/room_pass.h"
-#include "supervisor/residency/room_refusal.h"
 
 namespace berth::residency {
 
@@ -208,13 +207,6 @@ core::Need Room::need_of(const Demand& demand, const core::Snapshot& snapshot,
   return need;
 }
 
-std::optional<WouldFit> Room::would_fit(const catalog::Model& model, const core::Refuse& refuse,
-                                        const core::Snapshot& snapshot) const {
-  const auto& would_fit = environment_.memory_access.would_fit;
-  if (refuse.why != core::RefuseWhy::kNeverFits || !would_fit) return std::nullopt;
-  return would_fit(model, snapshot);
-}
-
 // --- what others ask
 
 const Room::Waiting* Room::waiting(const std::string& model) const {
@@ -275,7 +267,7 @@ Status Room::fits_together(const std::vector<std::shared_ptr<const catalog::Mode
   if (need.options.empty() && need.missing_devices.empty()) return {};
   const std::optional<core::Refuse> refuse = core::pin_refusal(alone, need);
   if (!refuse) return {};
-  return fail(room_refusal(extra->name, *refuse, alone, would_fit(*extra, *refuse, alone)));
+  return fail(refusal(*extra, *refuse, alone));
 }
 
 }  // namespace berth::residency

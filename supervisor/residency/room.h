@@ -112,10 +112,10 @@ class Room {
   [[nodiscard]] std::vector<core::Entry> entries() const;
   [[nodiscard]] core::Need need_of(const Demand& demand, const core::Snapshot& snapshot,
                                    std::uint32_t& window) const;
-  // Of what can never fit.
-  [[nodiscard]] std::optional<WouldFit> would_fit(const catalog::Model& model,
-                                                  const core::Refuse& refuse,
-                                                  const core::Snapshot& snapshot) const;
+  // kInsufficientMemory where it can never fit, else kNoRoom (M14); for_caller() cuts what it says
+  // of other models.
+  [[nodiscard]] Error refusal(const catalog::Model& model, const core::Refuse& refuse,
+                              const core::Snapshot& snapshot) const;
   // Whether its files were looked at; else they are now, and it is planned again then.
   [[nodiscard]] bool checked(const Demand& demand);
   void tell_waits(const std::map<std::string, Waiting>& before);

@@ -11,7 +11,6 @@
 #include "common/event.h"
 #include "supervisor/core/memory/planner.h"
 #include "supervisor/core/mutation.h"
-#include "supervisor/residency/room_refusal.h"
 
 namespace berth::residency {
 namespace {
@@ -29,18 +28,6 @@ std::string_view cause_of(core::VictimKind kind) {
       return "idle_work";
   }
   return "idle";
-}
-
-std::string_view whom(core::CallerClass caller) {
-  switch (caller) {
-    case core::CallerClass::kForeground:
-      return "request";
-    case core::CallerClass::kOperator:
-      return "operator";
-    case core::CallerClass::kIdle:
-      return "idle_work";
-  }
-  return "request";
 }
 
 // Whether all that is charged, and this besides, is within the limits where this goes (spec 2,
@@ -90,7 +77,11 @@ void RoomPass::admit(const Demand& demand, const core::PlacementOption& at) {
   }
   assert(within_limits(snapshot_, at) || mutated(Mutation::kLoadsNotCounted));
   room_.checks_.erase(demand.model->name);
-  room_.host_.admit(demand, {.at = at, .window = window_});
+  LaunchPlan plan{.at = at, .window = window_};
+  if (const auto& terms = room_.environment_.memory_access.terms; terms && !at.bytes.empty()) {
+    plan.terms = terms(*demand.model, window_, at.placement);
+  }
+  room_.host_.admit(demand, plan);
   snapshot_.entries = room_.entries();
 }
 
@@ -126,15 +117,9 @@ void RoomPass::act(const Demand& demand, const core::Park& park) {
     return wait(demand, "check", park.blockers, park.missing);
   }
   for (const Uuid& instance : park.close) {
-    ++room_.counters_.evictions["closing"];
     const auto entry = std::ranges::find(snapshot_.entries, instance, &core::Entry::id);
-    room_.environment_.events.emit_typed(
-        events::ModelEvicted{.model = entry->model,
-                             .instance = instance.to_string(),
-                             .cause = "closing",
-                             .for_model = demand.model->name,
-                             .for_whom = std::string(whom(demand.caller)),
-                             .bytes = static_cast<std::int64_t>(core::sum_of(entry->charge))});
+    tell_eviction(demand, {.id = instance, .model = entry->model, .charge = entry->charge},
+                  "closing");
     room_.host_.close(instance);
   }
   if (!park.close.empty()) snapshot_.entries = room_.entries();
@@ -159,8 +144,7 @@ void RoomPass::act(const Demand& demand, const core::Refuse& refuse) {
                            .needed_bytes = static_cast<std::int64_t>(refuse.needed[at]),
                            .available_bytes = static_cast<std::int64_t>(refuse.available[at]),
                            .deficit_bytes = static_cast<std::int64_t>(refuse.deficit[at])});
-  room_.host_.refuse_demand(model, room_refusal(model, refuse, snapshot_,
-                                                room_.would_fit(*demand.model, refuse, snapshot_)));
+  room_.host_.refuse_demand(model, room_.refusal(*demand.model, refuse, snapshot_));
 }
 
 void RoomPass::shrink_bank(const core::DomainBytes& bytes) {
@@ -170,18 +154,22 @@ void RoomPass::shrink_bank(const core::DomainBytes& bytes) {
 
 void RoomPass::take_away(const Demand& demand, const std::vector<core::Victim>& victims) {
   for (const core::Victim& victim : victims) {
-    const std::string cause(cause_of(victim.kind));
-    ++room_.counters_.evictions[cause];
-    room_.environment_.events.emit_typed(
-        events::ModelEvicted{.model = victim.model,
-                             .instance = victim.id.to_string(),
-                             .cause = cause,
-                             .for_model = demand.model->name,
-                             .for_whom = std::string(whom(demand.caller)),
-                             .bytes = static_cast<std::int64_t>(core::sum_of(victim.charge))});
+    tell_eviction(demand, victim, cause_of(victim.kind));
     room_.host_.evict(victim);
   }
   snapshot_.entries = room_.entries();
+}
+
+void RoomPass::tell_eviction(const Demand& demand, const core::Victim& victim,
+                             std::string_view cause) {
+  ++room_.counters_.evictions[std::string(cause)];
+  room_.environment_.events.emit_typed(
+      events::ModelEvicted{.model = victim.model,
+                           .instance = victim.id.to_string(),
+                           .cause = std::string(cause),
+                           .for_model = demand.model->name,
+                           .for_whom = std::string(core::caller_name(demand.caller)),
+                           .bytes = static_cast<std::int64_t>(core::sum_of(victim.charge))});
 }
 
 void RoomPass::wait(const Demand& demand, std::string_view what, std::vector<Uuid> blockers,

@@ -36,6 +36,8 @@ class RoomPass {
   void admit(const Demand& demand, const core::PlacementOption& at);
   void shrink_bank(const core::DomainBytes& bytes);
   void take_away(const Demand& demand, const std::vector<core::Victim>& victims);
+  // Before it is done.
+  void tell_eviction(const Demand& demand, const core::Victim& victim, std::string_view cause);
   void wait(const Demand& demand, std::string_view what, std::vector<Uuid> blockers,
             const core::DomainBytes& missing);
   void hold(const Demand& demand, const core::PlacementOption& at);

@@ -69,7 +69,7 @@ TEST(Config, AnEmptyFileGivesTheDefaults) {
   EXPECT_EQ(config.server.max_body, std::uint64_t{64} << 20);
   EXPECT_THAT(config.model_dirs, ElementsAre("/srv/models"));
   EXPECT_THAT(config.models, IsEmpty());
-  EXPECT_EQ(config.auto_context_max, 32768U);
+  EXPECT_EQ(config.memory.auto_context_max, 32768U);
   EXPECT_THAT(config.ignored, IsEmpty());
   const ModelSettings& defaults = config.defaults;
   EXPECT_EQ(defaults.kind, Kind::kLlama);
@@ -216,10 +216,10 @@ TEST(Config, HostsAndOriginsAreKeptAsTheyAreCompared) {
 TEST(Config, WhatIsSetAndNotUsedYetIsNamed) {
   const Config config = read(
       "[server]\nlog_content = true\nlog_keep = 3\n[idle]\nafter = \"1m\"\n"
-      "[memory.devices.\"GPU-1\"]\nbudget = \"1GiB\"\n[defaults]\nkeepalive = true\nttl = \"1m\"\n"
+      "[memory]\nbank_max = \"1GiB\"\n[defaults]\nkeepalive = true\nttl = \"1m\"\n"
       "[model.x]\nkeepalive = false\n");
   EXPECT_THAT(ignored_keys(config),
-              ElementsAre("server.log_content", "idle.after", "memory.devices.\"GPU-1\".budget",
+              ElementsAre("server.log_content", "idle.after", "memory.bank_max",
                           "defaults.keepalive", "model.\"x\".keepalive"));
   EXPECT_EQ(config.ignored[0].value, "true");
   EXPECT_EQ(config.ignored[0].source, "/etc/berth/berth.toml:2");
@@ -228,12 +228,15 @@ TEST(Config, WhatIsSetAndNotUsedYetIsNamed) {
 TEST(Config, WhatThisVersionUsesIsNotCalledIgnored) {
   const Config config = read(
       "[server]\nhttp = \"127.0.0.1:0\"\nstate_dir = \"a\"\nrun_dir = \"b\"\nlog_dir = \"c\"\n"
+      "max_wait = \"1s\"\ngrace = \"1s\"\nretry_grace = \"1s\"\nswap_drain = \"1s\"\n"
       "log_keep = 2\nmax_body = \"1MiB\"\ndrain_timeout = \"1s\"\nqueue_timeout = \"1s\"\ngrpc = "
       "[\"unix:s\"]\nallowed_hosts = [\"a\"]\ncors_origins = [\"http://a\"]\ntls_cert = "
       "\"c\"\ntls_key = "
       "\"k\"\n[auth]\nkeys_file = \"f\"\nkey_requests_per_minute = 1\nkey_concurrency = 1\n"
       "anonymous = false\n"
-      "[models]\ndirs = []\n[memory]\nauto_context_max = 1024\n[model.x]\nkind = \"llama\"\n"
+      "[models]\ndirs = []\n[memory]\nauto_context_max = 1024\nhost_budget = \"1GiB\"\n"
+      "device_budget = \"1GiB\"\nauto_share = 0.4\n[memory.devices.\"GPU-1\"]\n"
+      "budget = \"1GiB\"\ndomain = \"own\"\n[model.x]\nkind = \"llama\"\n"
       "path = \"p\"\naliases = [\"y\"]\ncontext = 512\nsequences = 1\nthreads = 1\nbatch = 64\n"
       "pin = true\nkv_type = \"f16\"\nflash_attention = \"off\"\nchat_template = \"t\"\nttl = "
       "\"1m\"\n"
@@ -274,7 +277,7 @@ TEST(Config, ShownConfigurationReadsBackAsTheSame) {
     EXPECT_EQ(again.config->model_dirs, config.model_dirs);
     EXPECT_EQ(again.config->models, config.models);
     EXPECT_EQ(again.config->defaults, config.defaults);
-    EXPECT_EQ(again.config->auto_context_max, config.auto_context_max);
+    EXPECT_EQ(again.config->memory.auto_context_max, config.memory.auto_context_max);
     ASSERT_EQ(again.config->settings.size(), config.settings.size());
     for (std::size_t i = 0; i < config.settings.size(); ++i) {
       EXPECT_EQ(again.config->settings[i].key, config.settings[i].key);

@@ -118,7 +118,7 @@ TEST(SettingTable, EveryStoredSettingArrives) {
     if (spec->store == nullptr) continue;
     const bool of_model = spec->section == Section::kModel;
     std::string text = "[" + std::string(section_spec(spec->section).name);
-    if (of_model) text += ".m";
+    if (of_model || spec->section == Section::kDevice) text += ".m";
     text += "]\n";
     std::string base = text;
     if (spec->applies == Applies::kCommand || spec->key == "kind") {
@@ -139,7 +139,7 @@ TEST(SettingTable, EveryStoredSettingArrives) {
     const bool differs = before.config->server != after.config->server ||
                          before.config->auth != after.config->auth ||
                          before.config->model_dirs != after.config->model_dirs ||
-                         before.config->auto_context_max != after.config->auto_context_max ||
+                         before.config->memory != after.config->memory ||
                          before.config->models != after.config->models;
     EXPECT_TRUE(differs) << text;
   }
