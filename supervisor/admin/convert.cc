@@ -45,8 +45,8 @@ v1::Instance to_proto(const residency::InstanceSnapshot& instance) {
   to.set_pid(instance.pid);
   to.set_started_unix_ms(instance.started.time_since_epoch().count());
   if (instance.loading)
-    *to.mutable_loading() =
-        rpc::to_loading(instance.loading->phase, instance.loading->fraction, instance.loading->eta);
+    *to.mutable_loading() = rpc::to_loading(instance.loading->phase, instance.loading->waits_for,
+                                            instance.loading->fraction, instance.loading->eta);
   to.set_window(instance.window);
   to.set_sequences(instance.sequences);
   to.set_active(instance.active);

@@ -2,10 +2,11 @@
 
 namespace berth::rpc {
 
-v1::Loading to_loading(const std::string& phase, float fraction,
+v1::Loading to_loading(const std::string& phase, const std::string& waits_for, float fraction,
                        std::optional<std::chrono::milliseconds> eta) {
   v1::Loading loading;
   loading.set_phase(phase);
+  loading.set_waits_for(waits_for);
   loading.set_fraction(fraction);
   if (eta) loading.set_eta_ms(static_cast<std::uint64_t>(eta->count()));
   return loading;

@@ -35,7 +35,8 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public LoadListener {
     if (progress.queue_position) {
       *event.mutable_queued() = rpc::to_queued(*progress.queue_position, progress.eta);
     } else {
-      *event.mutable_loading() = rpc::to_loading(progress.phase, progress.fraction, progress.eta);
+      *event.mutable_loading() =
+          rpc::to_loading(progress.phase, progress.waits_for, progress.fraction, progress.eta);
     }
     push_latest(std::move(event), [](const v1::LoadEvent& newest) {
       return newest.has_loading() || newest.has_queued();

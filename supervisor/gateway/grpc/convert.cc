@@ -193,7 +193,8 @@ v1::GenerateEvent to_event(const residency::ClaimProgress& progress) {
   if (progress.queue_position) {
     *event.mutable_queued() = rpc::to_queued(*progress.queue_position, progress.eta);
   } else {
-    *event.mutable_loading() = rpc::to_loading(progress.phase, progress.fraction, progress.eta);
+    *event.mutable_loading() =
+        rpc::to_loading(progress.phase, progress.waits_for, progress.fraction, progress.eta);
   }
   return event;
 }

@@ -62,7 +62,7 @@ TEST(ProtoJson, OneofHasOnlyTheMemberThatIsSet) {
             R"({"token":{"text":"hé\"","ids":[7],"logprobs":[],"reasoning":"","tool_calls":[]}})");
   event.mutable_loading()->set_fraction(0.1F);
   EXPECT_EQ(to_json(event, JsonWriter::Layout::kLine),
-            R"({"loading":{"phase":"","fraction":0.1}})");
+            R"({"loading":{"phase":"","fraction":0.1,"waits_for":""}})");
 }
 
 TEST(ProtoJson, BytesAreTextAndNumbersAreJson) {
