@@ -1,30 +1,20 @@
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
 #include <memory>
-#include <mutex>
-#include <set>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,505 +22,19 @@
 
 #include "berth/v1/inference.grpc.pb.h"
 #include "supervisor/gateway/grpc/call_gate.h"
-#include "supervisor/gateway/grpc/call_peer.h"
-#include "supervisor/gateway/grpc/given_connections.h"
 #include "supervisor/gateway/grpc/grpc_server.h"
 #include "supervisor/gateway/grpc/network_acceptor.h"
-#include "supervisor/gateway/grpc/peer_servers.h"
-#include "supervisor/gateway/grpc/unix_acceptor.h"
 #include "tests/simulation/sim_clock.h"
+#include "tests/unit/gateway/acceptor_support.h"
 
 namespace berth::gateway {
 namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 
-constexpr auto kGenerous = 60s;
-
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "bgrpc.XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
-UniqueFd connect_to(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(&address.sun_path[0], path.c_str(), path.size());
-  UniqueFd connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    return {};
-  return connection;
-}
-
-TEST(CallPeer, S6_LoopbackIsToldByTheAddress) {
-  EXPECT_TRUE(network_peer("ipv4:127.0.0.1:4711").loopback);
-  EXPECT_TRUE(network_peer("ipv4:127.8.9.10:4711").loopback);
-  EXPECT_TRUE(network_peer("ipv6:%5B::1%5D:4711").loopback);
-  EXPECT_TRUE(network_peer("ipv6:[::1]:4711").loopback);
-  EXPECT_TRUE(network_peer("ipv6:%5B::ffff:127.0.0.1%5D:4711").loopback);
-  for (const char* name : {"ipv4:10.0.0.1:4711", "ipv6:%5B2001:db8::1%5D:4711", "",
-                           "unix:", "ipv4:", "ipv4:127.evil.example:1", "vsock:2:1"}) {
-    EXPECT_FALSE(network_peer(name).loopback) << name;
-    EXPECT_FALSE(network_peer(name).uid) << name;
-    EXPECT_FALSE(network_peer(name).admin) << name;
-  }
-}
-
-TEST(UnixAcceptor, S6_TheKernelTellsWhoConnects) {
-  const Folder folder;
-  const std::string path = folder.file("s");
-  std::promise<SocketPeer> seen;
-  const auto acceptor =
-      UnixAcceptor::listen({.paths = {path},
-                            .mode = 0666,
-                            .on_connection = [&](UniqueFd /*connection*/, const SocketPeer& peer) {
-                              seen.set_value(peer);
-                            }});
-  ASSERT_TRUE(acceptor) << acceptor.error().message;
-  struct stat info {};
-  ASSERT_EQ(::stat(path.c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 07777U, 0666U);
-  const UniqueFd connection = connect_to(path);
-  ASSERT_TRUE(connection);
-  std::future<SocketPeer> told = seen.get_future();
-  ASSERT_EQ(told.wait_for(kGenerous), std::future_status::ready);
-  const SocketPeer peer = told.get();
-  EXPECT_EQ(peer.uid, ::geteuid());
-  EXPECT_NE(std::ranges::find(peer.groups, ::getegid()), peer.groups.end());
-}
-
-// Connections that were accepted, and are kept open.
-class Taken {
- public:
-  void add(UniqueFd connection) {
-    const std::lock_guard lock(mutex_);
-    all_.push_back(std::move(connection));
-    ++count_;
-    count_.notify_all();
-  }
-  void close_first() {
-    const std::lock_guard lock(mutex_);
-    all_.erase(all_.begin());
-  }
-  void close_all() {
-    const std::lock_guard lock(mutex_);
-    all_.clear();
-  }
-  // Of all that ever were.
-  [[nodiscard]] const std::atomic<int>& count() const { return count_; }
-
- private:
-  std::mutex mutex_;
-  std::vector<UniqueFd> all_;
-  std::atomic<int> count_{0};
-};
-
-TEST(UnixAcceptor, ThereIsABoundThatConnectionsLeaveWithTheirEnd) {
-  const Folder folder;
-  const std::string path = folder.file("s");
-  Taken taken;
-  const auto acceptor = UnixAcceptor::listen(
-      {.paths = {path},
-       .mode = 0600,
-       .on_connection = [&](UniqueFd connection,
-                            const SocketPeer&) { taken.add(std::move(connection)); },
-       .bounds = {.most = 2, .most_untrusted = 2, .most_of_owner = 2}});
-  ASSERT_TRUE(acceptor);
-  const UniqueFd first = connect_to(path);
-  taken.count().wait(0);
-  const UniqueFd second = connect_to(path);
-  taken.count().wait(1);
-  const UniqueFd third = connect_to(path);
-  char byte = 0;
-  EXPECT_EQ(::read(third.get(), &byte, 1), 0) << "it is closed";
-  taken.close_first();
-  const UniqueFd fourth = connect_to(path);
-  taken.count().wait(2);
-  EXPECT_EQ(taken.count(), 3);
-}
-
-TEST(UnixAcceptor, ItsEndRemovesTheSockets) {
-  const Folder folder;
-  auto acceptor = UnixAcceptor::listen(
-      {.paths = {folder.file("a"), folder.file("b")}, .mode = 0600, .on_connection = {}});
-  ASSERT_TRUE(acceptor);
-  EXPECT_TRUE(std::filesystem::exists(folder.file("b")));
-  acceptor->reset();
-  EXPECT_FALSE(std::filesystem::exists(folder.file("a")));
-  EXPECT_FALSE(std::filesystem::exists(folder.file("b")));
-}
-
-TEST(UnixAcceptor, ASocketThatCannotBeMadeIsNamed) {
-  const Folder folder;
-  const std::string path = folder.file("missing/s");
-  const auto acceptor = UnixAcceptor::listen({.paths = {path}, .mode = 0600, .on_connection = {}});
-  ASSERT_FALSE(acceptor);
-  EXPECT_NE(acceptor.error().message.find(path), std::string::npos);
-}
-
-TEST(UnixAcceptor, NobodyKeepsOutThoseWhoAreTrusted) {
-  const Folder folder;
-  const std::string path = folder.file("s");
-  Taken taken;
-  std::atomic<bool> trusted{false};
-  const auto acceptor = UnixAcceptor::listen(
-      {.paths = {path},
-       .mode = 0600,
-       .on_connection = [&](UniqueFd connection,
-                            const SocketPeer&) { taken.add(std::move(connection)); },
-       .trusted = [&](const SocketPeer& /*peer*/) { return trusted.load(); },
-       .bounds = {.most = 3, .most_untrusted = 2, .most_of_owner = 2}});
-  ASSERT_TRUE(acceptor);
-  const UniqueFd first = connect_to(path);
-  taken.count().wait(0);
-  const UniqueFd second = connect_to(path);
-  taken.count().wait(1);
-  const UniqueFd third = connect_to(path);
-  char byte = 0;
-  EXPECT_EQ(::read(third.get(), &byte, 1), 0) << "it is closed";
-  trusted = true;
-  const UniqueFd fourth = connect_to(path);
-  taken.count().wait(2);
-  EXPECT_EQ(taken.count(), 3);
-}
-
-// Sockets to be counted as connections.
-class Sockets {
- public:
-  int open() {
-    sockets_.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    return sockets_.back().get();
-  }
-  void close_first() { sockets_.erase(sockets_.begin()); }
-
- private:
-  std::vector<UniqueFd> sockets_;
-};
-
-TEST(GivenConnections, S6_TheFirstOfAUserAreNobodyElses) {
-  Sockets sockets;
-  GivenConnections given(
-      {.most = 10, .most_untrusted = 8, .most_of_owner = 5, .own = 2, .owners = 2});
-  // One takes his own two and three beside them; the fourth beside them is another's.
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(given.add(sockets.open(), "1", false)) << i;
-  EXPECT_FALSE(given.add(sockets.open(), "1", false));
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(given.add(sockets.open(), "2", false)) << i;
-  EXPECT_FALSE(given.add(sockets.open(), "2", false));
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(given.add(sockets.open(), "root", true)) << i;
-}
-
-TEST(GivenConnections, S6_WhatOthersHoldBesideTheirsIsBounded) {
-  Sockets sockets;
-  GivenConnections given(
-      {.most = 10, .most_untrusted = 8, .most_of_owner = 8, .own = 2, .owners = 3});
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(given.add(sockets.open(), "1", false)) << i;
-  EXPECT_FALSE(given.add(sockets.open(), "1", false));
-  for (const char* other : {"2", "3"}) {
-    for (int i = 0; i < 2; ++i) EXPECT_TRUE(given.add(sockets.open(), other, false)) << other;
-  }
-  EXPECT_FALSE(given.add(sockets.open(), "3", false));
-  sockets.close_first();
-  EXPECT_TRUE(given.add(sockets.open(), "3", false)) << "one has ended";
-}
-
-TEST(GivenConnections, OneThatCannotBeToldApartTakesNoPlace) {
-  Sockets sockets;
-  GivenConnections given({.most = 1, .most_untrusted = 1, .most_of_owner = 1});
-  EXPECT_FALSE(given.add(-1, "1", false));
-  EXPECT_TRUE(given.add(sockets.open(), "1", false));
-}
-
-sockaddr_storage address_of(const std::string& text) {
-  sockaddr_storage address{};
-  auto& four = reinterpret_cast<sockaddr_in&>(address);
-  auto& six = reinterpret_cast<sockaddr_in6&>(address);
-  if (::inet_pton(AF_INET, text.c_str(), &four.sin_addr) == 1) {
-    four.sin_family = AF_INET;
-  } else {
-    EXPECT_EQ(::inet_pton(AF_INET6, text.c_str(), &six.sin6_addr), 1) << text;
-    six.sin6_family = AF_INET6;
-  }
-  return address;
-}
-
-UniqueFd connect_to(const std::string& from, std::uint16_t port) {
-  UniqueFd connection(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_storage own = address_of(from);
-  sockaddr_storage there = address_of("127.0.0.1");
-  reinterpret_cast<sockaddr_in&>(there).sin_port = htons(port);
-  if (::bind(connection.get(), reinterpret_cast<const sockaddr*>(&own), sizeof(sockaddr_in)) != 0 ||
-      ::connect(connection.get(), reinterpret_cast<const sockaddr*>(&there), sizeof(sockaddr_in)) !=
-          0) {
-    return {};
-  }
-  return connection;
-}
-
-TEST(NetworkAcceptor, S6_AHostIsCountedAsOne) {
-  const auto network = [](const char* text) { return network_peer_of(address_of(text)).network; };
-  EXPECT_EQ(network("10.0.0.1"), network("::ffff:10.0.0.1"));
-  EXPECT_NE(network("10.0.0.1"), network("10.0.0.2"));
-  EXPECT_EQ(network("2001:db8::1"), network("2001:db8::ffff:1:2"));
-  EXPECT_NE(network("2001:db8::1"), network("2001:db8:0:1::1"));
-  for (const char* local : {"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"}) {
-    EXPECT_TRUE(network_peer_of(address_of(local)).loopback) << local;
-  }
-  for (const char* remote : {"10.0.0.127", "::127.0.0.1", "2001:db8::1", "::ffff:10.0.0.1"}) {
-    EXPECT_FALSE(network_peer_of(address_of(remote)).loopback) << remote;
-  }
-}
-
-TEST(NetworkAcceptor, S6_OneAddressNeverTakesAllConnections) {
-  Taken taken;
-  auto acceptor = NetworkAcceptor::listen(
-      {.addresses = {"127.0.0.1:0"},
-       .on_connection = [&](UniqueFd connection) { taken.add(std::move(connection)); },
-       .local_bounds = {.most = 3, .most_untrusted = 3, .most_of_owner = 2}});
-  ASSERT_TRUE(acceptor) << acceptor.error().message;
-  ASSERT_TRUE((*acceptor)->start());
-  const std::string& address = (*acceptor)->addresses().front();
-  const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
-  const auto is_closed = [](const UniqueFd& connection) {
-    char byte = 0;
-    return ::read(connection.get(), &byte, 1) == 0;
-  };
-  std::vector<UniqueFd> open;
-  open.push_back(connect_to("127.0.0.2", port));
-  taken.count().wait(0);
-  open.push_back(connect_to("127.0.0.2", port));
-  taken.count().wait(1);
-  EXPECT_TRUE(is_closed(connect_to("127.0.0.2", port))) << "half of them";
-  open.push_back(connect_to("127.0.0.3", port));
-  taken.count().wait(2);
-  EXPECT_TRUE(is_closed(connect_to("127.0.0.4", port))) << "all of them";
-  taken.close_all();
-  open.push_back(connect_to("127.0.0.2", port));
-  taken.count().wait(3);
-  EXPECT_EQ(taken.count(), 4);
-}
-
-SocketAddress place(const std::string& host, std::uint16_t port = 0) {
-  SocketAddress made{address_of(host), sizeof(sockaddr_in)};
-  reinterpret_cast<sockaddr_in&>(made.bytes).sin_port = htons(port);
-  return made;
-}
-
-TEST(NetworkAcceptor, ANameMaySayAnAddressTwice) {
-  const auto acceptor = NetworkAcceptor::listen(
-      {.addresses = {"host:0"},
-       .on_connection = {},
-       .resolve = [](const std::string& host, const std::string& port) {
-         EXPECT_EQ(host + " " + port, "host 0");
-         return std::vector{place("127.0.0.1"), place("127.0.0.2"), place("127.0.0.1")};
-       }});
-  ASSERT_TRUE(acceptor) << acceptor.error().message;
-  EXPECT_EQ((*acceptor)->addresses().size(), 1U);
-}
-
-// What stands for everybody cannot have the port of another of them.
-TEST(NetworkAcceptor, AnyPortIsOneThatIsFreeAtEachAddress) {
-  int asked = 0;
-  const auto listen = [&](const std::string& port, int taken_until) {
-    asked = 0;
-    return NetworkAcceptor::listen(
-        {.addresses = {"host:" + port},
-         .on_connection = {},
-         .resolve = [&asked, taken_until](const std::string& /*host*/, const std::string& number) {
-           const auto at = static_cast<std::uint16_t>(std::stoul(number));
-           std::vector made{place("127.0.0.1", at)};
-           if (++asked <= taken_until) made.push_back(place("0.0.0.0", at));
-           return made;
-         }});
-  };
-  const auto found = listen("0", 2);
-  ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(asked, 3);
-  const auto none = listen("0", 1000);
-  ASSERT_FALSE(none);
-  EXPECT_NE(none.error().message.find("host:0"), std::string::npos) << none.error().message;
-  EXPECT_LT(asked, 100);
-
-  const std::string& address = (*found)->addresses().front();
-  EXPECT_FALSE(listen(address.substr(address.rfind(':') + 1), 0)) << "it is taken";
-  EXPECT_EQ(asked, 1) << "no other was asked for";
-}
-
-// Who has ended, for another thread.
-class Ends {
- public:
-  void add(std::uint32_t uid) {
-    const std::lock_guard lock(mutex_);
-    uids_.push_back(uid);
-    changed_.notify_all();
-  }
-  // The first so many.
-  std::vector<std::uint32_t> wait(std::size_t count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kGenerous, [&] { return uids_.size() >= count; });
-    return uids_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::uint32_t> uids_;
-};
-
-// Notes its end, which waits for `may_end` where there is one.
-class NotingServer : public PeerServer {
- public:
-  NotingServer(std::uint32_t uid, Ends& ends, std::set<std::uint32_t>& busy,
-               std::shared_future<void> may_end = {})
-      : uid_(uid), ends_(ends), busy_(busy), may_end_(std::move(may_end)) {}
-  NotingServer(const NotingServer&) = delete;
-  NotingServer& operator=(const NotingServer&) = delete;
-  ~NotingServer() override {
-    if (may_end_.valid()) may_end_.wait_for(kGenerous);
-    ends_.add(uid_);
-  }
-  void take(UniqueFd /*connection*/) override { used_ = Time::clock::now(); }
-  [[nodiscard]] Time last_used() const override { return used_; }
-  [[nodiscard]] bool busy() const override { return busy_.contains(uid_); }
-  void shutdown(std::chrono::system_clock::time_point /*until*/) override {}
-
- protected:
-  [[nodiscard]] Ends& ends() { return ends_; }
-  [[nodiscard]] std::uint32_t uid() const { return uid_; }
-
- private:
-  const std::uint32_t uid_;
-  Ends& ends_;
-  std::set<std::uint32_t>& busy_;
-  const std::shared_future<void> may_end_;
-  Time used_{};
-};
-
-TEST(PeerServers, S6_EachPeerHasItsOwnAndThereIsABound) {
-  std::vector<std::uint32_t> made;
-  Ends ends;
-  std::set<std::uint32_t> busy;
-  PeerServers servers(3, [&](const Peer& peer) {
-    made.push_back(*peer.uid);
-    return std::make_unique<NotingServer>(*peer.uid, ends, busy);
-  });
-  for (const std::uint32_t uid : {1U, 2U, 1U, 3U}) servers.take({}, {.uid = uid});
-  EXPECT_EQ(made, (std::vector<std::uint32_t>{1, 2, 3}));
-  servers.take({}, {.uid = 2});
-  servers.take({}, {.uid = 4});
-  EXPECT_EQ(ends.wait(1), (std::vector<std::uint32_t>{1})) << "the one used least recently";
-  EXPECT_EQ(servers.size(), 3U);
-}
-
-TEST(PeerServers, NobodysCallsEndForAnotherPeer) {
-  std::vector<std::uint32_t> made;
-  Ends ends;
-  std::set<std::uint32_t> busy{1, 2};
-  PeerServers servers(3, [&](const Peer& peer) {
-    made.push_back(*peer.uid);
-    return std::make_unique<NotingServer>(*peer.uid, ends, busy);
-  });
-  for (const std::uint32_t uid : {1U, 2U, 3U, 4U}) servers.take({}, {.uid = uid});
-  EXPECT_EQ(ends.wait(1), (std::vector<std::uint32_t>{3}));
-  busy.insert(4);
-  servers.take({}, {.uid = 5});
-  EXPECT_EQ(made, (std::vector<std::uint32_t>{1, 2, 3, 4})) << "each has calls";
-  busy.erase(1);
-  servers.take({}, {.uid = 5});
-  EXPECT_EQ(made.back(), 5U);
-  EXPECT_EQ(ends.wait(2), (std::vector<std::uint32_t>{3, 1}));
-}
-
-TEST(PeerServers, S6_ClientsTakeNoAdminsPlace) {
-  Ends ends;
-  std::set<std::uint32_t> busy{0, 1, 2};
-  std::vector<std::uint32_t> made;
-  PeerServers servers(2, [&](const Peer& peer) {
-    made.push_back(*peer.uid);
-    return std::make_unique<NotingServer>(*peer.uid, ends, busy);
-  });
-  servers.take({}, {.uid = 1});
-  servers.take({}, {.uid = 2});
-  servers.take({}, {.uid = 3});
-  EXPECT_EQ(made, (std::vector<std::uint32_t>{1, 2}));
-  servers.take({}, {.uid = 0, .admin = true});
-  // The same user as an admin is another peer: he was not a member of the group before.
-  servers.take({}, {.uid = 2, .admin = true});
-  EXPECT_EQ(made, (std::vector<std::uint32_t>{1, 2, 0, 2}));
-  EXPECT_EQ(servers.size(), 4U);
-}
-
-TEST(PeerServers, NobodyWaitsForOneThatEnds) {
-  Ends ends;
-  std::set<std::uint32_t> busy;
-  std::promise<void> may_end;
-  const std::shared_future<void> ended = may_end.get_future().share();
-  std::uint32_t made = 0;
-  PeerServers servers(1, [&](const Peer& peer) {
-    ++made;
-    return std::make_unique<NotingServer>(*peer.uid, ends, busy, ended);
-  });
-  for (std::uint32_t uid = 1; uid <= 100; ++uid) servers.take({}, {.uid = uid});
-  EXPECT_GT(made, 2U);
-  EXPECT_LT(made, 100U) << "without a bound of those that end";
-  may_end.set_value();
-  ends.wait(made - 1);
-  servers.take({}, {.uid = 101});
-  EXPECT_EQ(servers.size(), 1U);
-}
-
-// Shuts down when so many others have begun to.
-class CompanionableServer : public NotingServer {
- public:
-  CompanionableServer(std::uint32_t uid, Ends& ends, std::set<std::uint32_t>& busy, Ends& begun,
-                      std::size_t others)
-      : NotingServer(uid, ends, busy), begun_(begun), others_(others) {}
-  void shutdown(std::chrono::system_clock::time_point /*until*/) override {
-    begun_.add(uid());
-    if (begun_.wait(others_).size() >= others_) ends().add(uid());
-  }
-
- private:
-  Ends& begun_;
-  const std::size_t others_;
-};
-
-TEST(PeerServers, L29_AllShutDownInTheSameTime) {
-  Ends ends;
-  Ends begun;
-  std::set<std::uint32_t> busy;
-  PeerServers servers(3, [&](const Peer& peer) {
-    return std::make_unique<CompanionableServer>(*peer.uid, ends, busy, begun, 3);
-  });
-  for (const std::uint32_t uid : {1U, 2U, 3U}) servers.take({}, {.uid = uid});
-  servers.shutdown(std::chrono::system_clock::now());
-  EXPECT_EQ(ends.wait(3).size(), 3U);
-}
-
-TEST(PeerServers, OneThatCannotBeMadeCostsItsConnectionAlone) {
-  int tries = 0;
-  PeerServers servers(3, [&](const Peer& /*peer*/) {
-    ++tries;
-    return std::unique_ptr<PeerServer>();
-  });
-  servers.take({}, {.uid = 1});
-  servers.take({}, {.uid = 1});
-  EXPECT_EQ(tries, 2);
-  EXPECT_EQ(servers.size(), 0U);
-}
+using testing::connect_to;
+using testing::Folder;
+using testing::kGenerous;
 
 // Says in a model's name who calls.
 class WhoService : public v1::Inference::CallbackService {
@@ -673,7 +177,7 @@ std::shared_ptr<grpc::Channel> connect_as_nobody(const std::string& path) {
   return grpc::CreateInsecureChannelFromFd("nobody", connection.release());
 }
 
-class GrpcFrontTest : public testing::Test {
+class GrpcFrontTest : public ::testing::Test {
  protected:
   std::unique_ptr<GrpcServer> listen(GrpcOptions options) {
     auto server =
@@ -951,7 +455,7 @@ TEST_F(GrpcFrontTest, S6_ACompressedMessageIsRefusedAndFloodsNoLog) {
   ASSERT_TRUE(server);
   v1::TokenizeRequest request;
   request.set_text(std::string(2UL * 1024UL * 1024UL, 'a'));
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   for (const std::string& address : server->addresses()) {
     const auto client = stub(address);
     for (int i = 0; i < 30; ++i) {
@@ -964,7 +468,7 @@ TEST_F(GrpcFrontTest, S6_ACompressedMessageIsRefusedAndFloodsNoLog) {
     }
     EXPECT_TRUE(who(*client).status.ok()) << "the connection goes on";
   }
-  const std::string logged = testing::internal::GetCapturedStderr();
+  const std::string logged = ::testing::internal::GetCapturedStderr();
   EXPECT_LE(std::ranges::count(logged, '\n'), 12) << logged;
 }
 
