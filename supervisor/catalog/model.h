@@ -37,7 +37,7 @@ struct ModelSettings {
   std::string flash_attention = "auto";    // auto | on | off
   std::string chat_template;               // path or builtin:NAME; empty: the model's own
   std::optional<std::int32_t> gpu_layers;  // absent: all
-  std::vector<std::string> devices;        // ggml's names; empty: the processor
+  std::vector<std::string> devices;        // ggml's names, or domains' ids; empty: the processor
   bool embeddings = false;
   std::string sandbox = "on";         // on | off (L26)
   std::string draft;                  // path; empty: none
@@ -96,11 +96,14 @@ struct Model {
   // `parts_problem` says why. Shared by all copies.
   std::shared_ptr<const ModelParts> parts;
   std::string parts_problem;
+  // Of the files that both are made of; for this process only.
+  std::uint64_t parts_stamp = 0;
 
   // Why it cannot be used, one sentence; empty: it can be.
   std::string problem;
 
-  // Tokens that it is served with: the configured window, else min(declared, auto_context_max).
+  // Tokens that it is served with: the configured window, else min(declared, auto_context_max),
+  // which the plan of a load may make smaller (M6).
   std::uint32_t served_context = 0;
 };
 

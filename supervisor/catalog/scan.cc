@@ -14,6 +14,8 @@
 #include "common/gguf/gguf.h"
 #include "common/text.h"
 #include "supervisor/catalog/catalog.h"
+#include "supervisor/catalog/file_stamp.h"
+#include "supervisor/catalog/model_parts.h"
 #include "supervisor/catalog/placeholders.h"
 #include "supervisor/catalog/setting_value.h"
 #include "supervisor/catalog/toml_document.h"
@@ -37,40 +39,12 @@ std::optional<struct stat> stat_of(const std::string& path) {
   return info;
 }
 
-std::uint64_t mix(std::uint64_t seed, std::uint64_t value) {
-  seed ^= value + 0x9e3779b97f4a7c15ULL + (seed << 6U) + (seed >> 2U);
-  seed *= 0xff51afd7ed558ccdULL;
-  return seed ^ (seed >> 33U);
-}
-
-// 0 where the file is not there.
-std::uint64_t file_stamp(const std::string& path) {
-  const auto info = stat_of(path);
-  if (!info) return 0;
-  std::uint64_t stamp = 1;
-  for (const auto part : std::to_array<std::uint64_t>(
-           {info->st_dev, info->st_ino, info->st_mode, static_cast<std::uint64_t>(info->st_size),
-            static_cast<std::uint64_t>(info->st_mtim.tv_sec),
-            static_cast<std::uint64_t>(info->st_mtim.tv_nsec),
-            static_cast<std::uint64_t>(info->st_ctim.tv_sec),
-            static_cast<std::uint64_t>(info->st_ctim.tv_nsec)})) {
-    stamp = mix(stamp, part);
-  }
-  return stamp == 0 ? 1 : stamp;
-}
-
-std::uint64_t files_stamp(const std::vector<std::string>& paths) {
-  std::uint64_t stamp = 0;
-  for (const std::string& path : paths) stamp = mix(stamp, file_stamp(path));
-  return stamp;
-}
-
 // A directory's own stamp changes when an entry comes or goes, so those of the sub-directories are
 // enough to see new files.
 std::uint64_t directories_stamp(const Config& config) {
   std::uint64_t stamp = 0;
   for (const std::string& dir : config.model_dirs) {
-    stamp = mix(stamp, file_stamp(dir));
+    stamp = mix_stamp(stamp, file_stamp(dir));
     std::error_code error;
     std::vector<std::string> folders;
     std::size_t entries = 0;
@@ -81,27 +55,18 @@ std::uint64_t directories_stamp(const Config& config) {
       if (entry->is_directory(ignored)) folders.push_back(entry->path().string());
     }
     std::sort(folders.begin(), folders.end());
-    stamp = mix(stamp, files_stamp(folders));
+    stamp = mix_stamp(stamp, files_stamp(folders));
   }
   return stamp;
-}
-
-// The files that a load reads beside the model's own. One that is not there counts, as it may come.
-std::vector<std::string> companions_of(const ModelSettings& settings) {
-  std::vector<std::string> paths = settings.adapters;
-  if (!settings.draft.empty()) paths.push_back(settings.draft);
-  const std::string& chat = settings.chat_template;
-  if (!chat.empty() && !chat.starts_with(kBuiltinTemplate)) paths.push_back(chat);
-  return paths;
 }
 
 std::uint64_t companions_stamp(const ModelSettings& settings) {
   std::uint64_t stamp = 0;
   for (const std::string& path : companions_of(settings)) {
     const auto info = stat_of(path);
-    stamp = mix(stamp, info ? static_cast<std::uint64_t>(info->st_size) : 0);
-    stamp = mix(stamp, info ? static_cast<std::uint64_t>(info->st_mtim.tv_sec) : 0);
-    stamp = mix(stamp, info ? static_cast<std::uint64_t>(info->st_mtim.tv_nsec) : 0);
+    stamp = mix_stamp(stamp, info ? static_cast<std::uint64_t>(info->st_size) : 0);
+    stamp = mix_stamp(stamp, info ? static_cast<std::uint64_t>(info->st_mtim.tv_sec) : 0);
+    stamp = mix_stamp(stamp, info ? static_cast<std::uint64_t>(info->st_mtim.tv_nsec) : 0);
   }
   return stamp;
 }
@@ -111,7 +76,7 @@ std::uint64_t model_stamp(const Model& model) {
   std::uint64_t stamp =
       model.shards.empty() ? files_stamp({model.path}) : files_stamp(model.shards);
   for (const std::string& path : companions_of(model.settings)) {
-    stamp = mix(stamp, file_stamp(path));
+    stamp = mix_stamp(stamp, file_stamp(path));
   }
   return stamp;
 }
@@ -130,7 +95,7 @@ struct Candidate {
 class Scan {
  public:
   Scan(const Config& config, const Catalog* previous, ScanLimits limits)
-      : config_(config), limits_(limits) {
+      : config_(config), limits_(limits), parts_(previous) {
     if (previous == nullptr) return;
     for (const auto& model : previous->models()) {
       if (model->header_hash != 0) known_[model->path] = model.get();
@@ -154,7 +119,7 @@ class Scan {
     std::vector<std::shared_ptr<const Model>> models;
     models.reserve(models_.size());
     for (auto& [name, model] : models_) {
-      result_.stamp = mix(result_.stamp, stamps_[name]);
+      result_.stamp = mix_stamp(result_.stamp, stamps_[name]);
       models.push_back(std::make_shared<const Model>(std::move(model)));
     }
     result_.catalog = Catalog(std::move(models));
@@ -309,14 +274,18 @@ class Scan {
   void read(Model& model, const std::string& known_problem) {
     std::uint64_t& stamp = stamps_[model.name];
     stamp = model_stamp(model);
+    std::optional<gguf::WholeModel> whole;
     if (!known_problem.empty()) {
       model.problem = known_problem;
     } else if (!reuse(model)) {
-      read_header(model);
+      whole = read_header(model);
     }
     // A split model's other files are known only now.
     if (model.shards.size() > 1) stamp = model_stamp(model);
-    if (model.header_hash != 0) model.file_stamp = files_stamp_;
+    if (model.header_hash != 0) {
+      model.file_stamp = files_stamp_;
+      parts_.fill(model, whole ? &*whole : nullptr);
+    }
     model.companions_stamp = companions_stamp(model.settings);
     model.can_chat = model.has_chat_template || !model.settings.chat_template.empty();
     model.served_context =
@@ -344,13 +313,14 @@ class Scan {
     return true;
   }
 
-  void read_header(Model& model) {
+  std::optional<gguf::WholeModel> read_header(Model& model) {
     const std::uint64_t before = file_stamp(model.path);
-    auto summary = gguf::read_model(model.path);
-    if (!summary) {
-      model.problem = explain(model.path, summary.error());
-      return;
+    auto whole = gguf::read_whole_model(model.path);
+    if (!whole) {
+      model.problem = explain(model.path, whole.error());
+      return std::nullopt;
     }
+    gguf::Summary* const summary = &whole->summary;
     model.architecture = std::move(summary->architecture);
     model.title = std::move(summary->title);
     model.parameters = summary->parameters;
@@ -363,11 +333,12 @@ class Scan {
     model.shards = std::move(summary->shards);
     if (summary->is_projector || summary->is_adapter) {
       model.problem = no_model_of_its_own(file_name_of(model.path), summary->is_projector);
-      return;
+      return std::nullopt;
     }
     model.header_hash = summary->header_hash;
     // Not to be reused where the file changed while it was read.
     files_stamp_ = file_stamp(model.path) == before ? files_stamp(model.shards) : 0;
+    return *std::move(whole);
   }
 
   static std::string no_model_of_its_own(const std::string& file, bool is_projector) {
@@ -434,6 +405,7 @@ class Scan {
   std::map<std::string, Model> models_;          // by name
   std::map<std::string, std::uint64_t> stamps_;  // by name
   std::uint64_t files_stamp_ = 0;                // of the header that was read last
+  PartsReader parts_;
   ScanResult result_;
 };
 
@@ -446,7 +418,7 @@ ScanResult scan(const Config& config, const Catalog* previous, ScanLimits limits
 std::uint64_t stat_stamp(const Config& config, const Catalog& catalog) {
   std::uint64_t stamp = directories_stamp(config);
   for (const auto& model : catalog.models()) {
-    stamp = mix(stamp, model_stamp(*model));
+    stamp = mix_stamp(stamp, model_stamp(*model));
   }
   return stamp;
 }
