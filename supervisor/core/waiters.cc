@@ -10,6 +10,20 @@
 #include <vector>
 
 namespace berth::core {
+namespace {
+
+// How many are before `at`; quick for the first and for the last ones.
+std::size_t place_in(const std::list<Ticket>& line, std::list<Ticket>::const_iterator at) {
+  auto back = at;
+  for (std::size_t steps = 0;; ++steps) {
+    if (back == line.begin()) return steps;
+    if (at == line.end()) return line.size() - steps;
+    --back;
+    ++at;
+  }
+}
+
+}  // namespace
 
 WaiterQueue::~WaiterQueue() {
   total_->count -= static_cast<std::uint32_t>(counted());
@@ -103,10 +117,9 @@ std::optional<std::uint32_t> WaiterQueue::position(Ticket ticket) const {
   if (place == places_.end()) return std::nullopt;
   const auto [own, at] = place->second;
   if (own == turns_.end()) {
-    const auto before = std::distance(idle_.begin(), std::list<Ticket>::const_iterator(at));
-    return static_cast<std::uint32_t>(clients() + static_cast<std::size_t>(before) + 1);
+    return static_cast<std::uint32_t>(clients() + place_in(idle_, at) + 1);
   }
-  const auto in_line = static_cast<std::size_t>(std::distance(own->tickets.begin(), at));
+  const std::size_t in_line = place_in(own->tickets, at);
   std::size_t before = in_line;
   bool earlier = true;  // their turn comes before its own
   for (auto line = turns_.begin(); line != turns_.end(); ++line) {

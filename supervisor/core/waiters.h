@@ -53,6 +53,8 @@ class WaiterQueue {
 
   // 1 = next; absent: detached or not here. Another tenant that comes may move it back.
   [[nodiscard]] std::optional<std::uint32_t> position(Ticket ticket) const;
+  // Whether it has a position. Quicker than asking for that.
+  [[nodiscard]] bool has_position(Ticket ticket) const { return places_.contains(ticket); }
   // In the queue, in the order in which they are served if nobody comes.
   [[nodiscard]] std::vector<Ticket> tickets() const;
   [[nodiscard]] bool empty() const { return places_.empty(); }

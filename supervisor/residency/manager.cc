@@ -102,6 +102,7 @@ std::optional<Error> Manager::enqueue(Berth& berth, const Waiter& waiter) {
       waiter.ticket, request == nullptr ? std::string_view() : request->arrival().tenant,
       client ? core::WaiterKind::kClient : core::WaiterKind::kIdleWork);
   if (pushed == Push::kQueued) {
+    berth.newcomers.push_back(waiter.ticket);
     if (client) berth.had_client = true;
     if (client && first && waiter.since > berth.client_left + limits_.plan.retry_grace) {
       berth.carried.reset();
@@ -156,7 +157,7 @@ void Manager::on_deadline(core::Ticket ticket) {
   if (found == waiters_.end() || found->second.answer) return;
   const Waiter& waiter = found->second;
   Berth& berth = berths_.at(waiter.model);
-  const ClaimProgress progress = progress_of(berth, ticket);
+  const ClaimProgress progress = progress_of(berth, berth.queue.position(ticket));
   std::string message = waiter.model + " could not serve the request within " +
                         human(environment_.clock.now() - waiter.since) + ": " +
                         wait_sentence(progress) + '.';

@@ -48,7 +48,8 @@ struct Berth {
   SteadyTime client_left{};
   bool had_client = false;      // `current`: one waited for it, or used it
   bool torn_down = false;       // its last load was, abandoned: not the next one, too (L5)
-  SteadyTime positions_told{};  // when all who wait were last told their place
+  SteadyTime positions_told{};  // when all who wait were last told their place; on what serves
+  std::vector<core::Ticket> newcomers;  // who have been told nothing yet
   Timer positions_timer;        // until they are told again
 };
 
@@ -145,7 +146,9 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void report_soon(Berth& berth);
   void report(const std::string& model);
   [[nodiscard]] bool tells_only_new(Berth& berth);
-  [[nodiscard]] ClaimProgress progress_of(const Berth& berth, core::Ticket ticket) const;
+  // Of one who waits in that place; absent: in none any more.
+  [[nodiscard]] ClaimProgress progress_of(const Berth& berth,
+                                          std::optional<std::uint32_t> position) const;
   void finish_shutdown();
 
   std::vector<Demand> demands() override;

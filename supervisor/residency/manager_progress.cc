@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "common/clock.h"
 #include "supervisor/core/instance_state.h"
@@ -37,7 +40,7 @@ bool Manager::tells_only_new(Berth& berth) {
   const SteadyTime next = berth.positions_told + kPositionsPause;
   const SteadyTime now = environment_.clock.now();
   if (!serves || now >= next) {
-    berth.positions_told = now;
+    berth.positions_told = serves ? now : SteadyTime();
     berth.positions_timer.reset();
     return false;
   }
@@ -58,14 +61,22 @@ void Manager::report(const std::string& model) {
   Berth& berth = berths_.at(model);
   berth.report_posted = false;
   const bool only_new = tells_only_new(berth);
-  // Whoever is told may come, go and end things: nothing is kept from one to the next.
-  for (const core::Ticket ticket : berth.queue.tickets()) {
+  std::vector<core::Ticket> whom = std::exchange(berth.newcomers, {});
+  if (!only_new) whom = berth.queue.tickets();
+  std::uint32_t place = 0;
+  // Whoever is told may come, go and end things: nothing but the places is kept from one to the
+  // next, and those are told anew soon.
+  for (const core::Ticket ticket : whom) {
+    ++place;
     if (detached_) return;
     const auto waiter = waiters_.find(ticket);
     if (waiter == waiters_.end() || waiter->second.answer) continue;
     std::optional<ClaimProgress>& told = waiter->second.told;
-    if (only_new && told && told->queue_position) continue;
-    ClaimProgress progress = progress_of(berth, ticket);
+    std::optional<std::uint32_t> position;
+    if (berth.queue.has_position(ticket)) {
+      position = only_new ? berth.queue.position(ticket) : place;
+    }
+    ClaimProgress progress = progress_of(berth, position);
     const auto key = [](const ClaimProgress& one) {
       return std::tie(one.queue_position, one.phase, one.waits_for, one.fraction);
     };
@@ -75,9 +86,9 @@ void Manager::report(const std::string& model) {
   }
 }
 
-ClaimProgress Manager::progress_of(const Berth& berth, core::Ticket ticket) const {
+ClaimProgress Manager::progress_of(const Berth& berth,
+                                   std::optional<std::uint32_t> position) const {
   ClaimProgress progress;
-  const std::optional<std::uint32_t> position = berth.queue.position(ticket);
   if (!position) {
     progress.phase = kPhaseFailed;
     return progress;

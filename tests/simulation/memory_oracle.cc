@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -75,12 +76,22 @@ bool MemoryOracle::clients_hold(const std::string& instance) const {
 
 std::optional<SteadyTime> MemoryOracle::oldest_waiter(const std::string& model) const {
   std::optional<SteadyTime> oldest;
+  const auto unloaded = unloaded_.find(model);
+  if (unloaded != unloaded_.end() && unloaded->second == world_.clock.now()) return {};
   for (const auto& request : requests_) {
     if (!is_client(*request) || !waits(*request) || request->model() != model) continue;
     if (request->deadline() <= world_.clock.now()) continue;  // its answer is on its way
     oldest = oldest ? std::min(*oldest, request->since()) : request->since();
   }
   return oldest;
+}
+
+SteadyTime MemoryOracle::wanted_since(const std::string& model) const {
+  const SteadyTime now = world_.clock.now();
+  const auto want = wants_.find(model);
+  if (want == wants_.end()) return now;
+  const bool forgotten = now > want->second.last_seen + policy_.retry_grace;
+  return forgotten ? now : want->second.since;
 }
 
 // --- what is seen
@@ -103,6 +114,7 @@ void MemoryOracle::note(const SimRequest& request) {
 }
 
 void MemoryOracle::on_leaves(const SimRequest& request) {
+  if (request.turned_away()) return;
   note(request);
   if (is_client(request) && waits(request)) {
     Want& want = wants_.at(request.model());
@@ -123,7 +135,11 @@ void MemoryOracle::on_leaves(const SimRequest& request) {
 }
 
 void MemoryOracle::look() {
-  for (const auto& request : requests_) note(*request);
+  for (const auto& request : requests_) {
+    // Whether it may wait at all it hears within this instant.
+    if (waits(*request) && request->since() == world_.clock.now()) continue;
+    note(*request);
+  }
   std::erase_if(live_, [&](const auto& one) {
     return one.second.exited && !proofs_.contains(one.first) &&
            world_.memory.held_by(*world_.workers.by_instance(one.first)).empty();
@@ -174,11 +190,13 @@ std::string MemoryOracle::on_event(const Event& event) {
     torn_down_.erase(live.model);
   } else if (name == "instance.stopping") {
     live.going = true;
+    live.stopped = now;
   } else if (name == "instance.stuck") {
     live.stuck = true;
   } else if (name == "instance.exited") {
     live.exited = now;
     if (!world_.memory.domains.empty()) proofs_[at->first] = now;
+    if (!live.going) live.stopped = now;
     live.going = true;
     live.stuck = false;
   } else if (name == "load.failed" || name == "load.interrupted") {
@@ -207,12 +225,15 @@ std::string MemoryOracle::check_theft(const std::string& model,
   const auto stays = [](const std::string& /*id*/, const Live& live) {
     return live.stuck || (!live.going && !live.closing);
   };
+  const bool unclear = std::ranges::any_of(live_, [&](const auto& one) {
+    return one.second.going && one.second.stopped <= foreign_changed_;
+  });
+  if (unclear) return {};
   const core::DomainBytes before = sum(stays);
   const std::string older = oldest_want();
   const auto oldest = oldest_waiter(older);
   if (older.empty() || older == model || !oldest || !due_().contains(older)) return {};
-  const auto own = wants_.find(model);
-  if (clients_want(model) && own != wants_.end() && *oldest >= own->second.since) return {};
+  if (clients_want(model) && *oldest >= wanted_since(model)) return {};
   if (any_fits(older, before) && !any_fits(older, before + at.bytes)) {
     std::string text = model + " took the room that was being made for " + older;
     const core::DomainBytes nobodys = lost();
@@ -231,16 +252,20 @@ std::string MemoryOracle::check_theft(const std::string& model,
 
 // The model that clients have surely wanted the longest; empty: that is not sure.
 std::string MemoryOracle::oldest_want() const {
+  std::set<std::string> wanted;
+  for (const auto& request : requests_) {
+    if (is_client(*request) && waits(*request)) wanted.insert(request->model());
+  }
   std::optional<SteadyTime> first;
   std::string model;
-  for (const auto& [name, want] : wants_) {
+  for (const std::string& name : wanted) {
     const std::optional<SteadyTime> oldest = oldest_waiter(name);
     if (!oldest || (first && *first <= *oldest)) continue;
     first = oldest;
     model = name;
   }
-  for (const auto& [name, want] : wants_) {
-    if (name != model && clients_want(name) && want.since <= first) return {};
+  for (const std::string& name : wanted) {
+    if (name != model && wanted_since(name) <= first) return {};
   }
   return model;
 }

@@ -38,6 +38,10 @@ class MemoryOracle {
   void on_served(const SimRequest& request);
   void on_leaves(const SimRequest& request);
   void on_pin(const std::string& model, bool pinned);
+  // For what goes it cannot be told any more what of a device is its own, and what is others'.
+  void on_foreign_use() { foreign_changed_ = world_.clock.now(); }
+  // Whoever waits for it now is answered, and hears of it in a moment.
+  void on_forced_unload(const std::string& model) { unloaded_[model] = world_.clock.now(); }
   // After each callback.
   void look();
   // Nothing is left to run at this moment.
@@ -52,6 +56,7 @@ class MemoryOracle {
     bool by_idle_work = false;  // idle work loaded or used it
     std::optional<SteadyTime> ready{};
     bool going = false;  // is stopped, or has ended
+    SteadyTime stopped{};
     bool closing = false;
     bool stuck = false;
     std::optional<SteadyTime> exited{};  // as the supervisor knows
@@ -80,6 +85,8 @@ class MemoryOracle {
   [[nodiscard]] bool clients_hold(const std::string& instance) const;
   // The oldest that waits, by its own age.
   [[nodiscard]] std::optional<SteadyTime> oldest_waiter(const std::string& model) const;
+  // At least as old as it counts for the supervisor; now: whoever waits came just now.
+  [[nodiscard]] SteadyTime wanted_since(const std::string& model) const;
   [[nodiscard]] bool surely_evictable(const std::string& id, const Live& live,
                                       SteadyTime wanted_since) const;
   [[nodiscard]] std::string oldest_want() const;
@@ -106,6 +113,8 @@ class MemoryOracle {
   std::map<std::string, Live> live_;          // by instance
   std::map<std::string, SteadyTime> proofs_;  // that are under way, and since when, by instance
   std::map<std::string, Want> wants_;         // by model
+  SteadyTime foreign_changed_{};
+  std::map<std::string, SteadyTime> unloaded_;  // by force, when last; by model
   std::set<std::string> pinned_;
   std::set<std::string> torn_down_;  // models whose last load was, abandoned
 };

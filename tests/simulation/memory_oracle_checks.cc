@@ -41,8 +41,7 @@ std::string MemoryOracle::on_evicted(const Event& event) {
   if (live.going) return live.model + " is evicted while it is going";
   if (pinned_.contains(live.model)) return live.model + " is evicted although it is pinned";
   if (!clients_want(for_model)) return live.model + " is evicted for idle work or nobody";
-  const auto want = wants_.find(for_model);
-  const SteadyTime since = want == wants_.end() ? now : want->second.since;
+  const SteadyTime since = wanted_since(for_model);
   if (cause == "closing") {
     live.closing = true;
     return now < since + policy_.max_wait ? live.model + " is closed before max_wait" : "";

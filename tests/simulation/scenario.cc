@@ -145,7 +145,10 @@ Scenario::Scenario(std::uint64_t seed, std::size_t steps, bool trace)
   client_ = std::make_unique<SimRequest::Client>(SimRequest::Client{
       world_.clock, *residency_, limits_.queue_timeout,
       [this](const std::string& what) { violate(what); },
-      [this](const std::string& what) { ++reached_[what]; },
+      [this](const std::string& what) {
+        ++reached_[what];
+        if (what.starts_with("answer")) say(what);
+      },
       [this](const std::shared_ptr<const catalog::Model>& model) { new_request(model); },
       [this](const SimRequest& request) { oracle_->on_served(request); },
       [this](const SimRequest& request) { oracle_->on_leaves(request); }});
@@ -309,6 +312,7 @@ void Scenario::unload(const std::string& model, bool force) {
   say((force ? "unload by force " : "unload ") + model);
   const auto owed = owe("unload of " + model, kStopBound);
   ordering_ = model;
+  if (force) oracle_->on_forced_unload(model);
   residency_->unload(
       model, force, [this, owed, force](const Result<residency::UnloadOutcome>& out) {
         ++owed->answers;

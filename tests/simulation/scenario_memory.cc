@@ -78,6 +78,7 @@ void Scenario::change_memory() {
     domain.foreign = random_.percent(50) ? 0
                                          : domain.total / 100 *
                                                random_.between(std::uint64_t{1}, std::uint64_t{80});
+    oracle_->on_foreign_use();
     say("foreign use of " + domain.id + " is " + std::to_string(domain.foreign / kMiB) + " MiB");
   }
   residency_->memory_changed();

@@ -164,6 +164,7 @@ void SimRequest::on_claim_failed(Error error) {
     default:
       client_.complain("a claim failed with " + std::string(reason_info(error.reason).name));
   }
+  turned_away_ = error.reason == Reason::kQueueFull;
   const std::shared_ptr<const catalog::Model> model = model_;
   finish();
   if (!client_.calm && load_failed && random_.percent(30)) client_.retry(model);

@@ -60,6 +60,8 @@ class SimRequest : public residency::ClaimObserver {
   [[nodiscard]] residency::RequestClass request_class() const { return request_class_; }
   // The instance that it holds a lease on; empty where none.
   [[nodiscard]] std::string held_instance() const;
+  // It never waited: there were too many already.
+  [[nodiscard]] bool turned_away() const { return turned_away_; }
   // Looks at the clock: an answer that did not come in time.
   void check();
 
@@ -84,6 +86,7 @@ class SimRequest : public residency::ClaimObserver {
 
   State state_ = State::kWaiting;
   bool answered_ = false;
+  bool turned_away_ = false;
   std::optional<std::uint32_t> last_position_;
   SteadyTime asked_why_{};
   std::unique_ptr<residency::Claim> claim_;
