@@ -21,6 +21,7 @@
 #include "common/wall_time.h"
 #include "supervisor/store/event_fields.h"
 #include "supervisor/store/failure_rows.h"
+#include "supervisor/store/measured_rows.h"
 #include "supervisor/store/memory_copy.h"
 #include "supervisor/store/migrations.h"
 
@@ -437,6 +438,16 @@ Result<std::vector<core::FailureRecord>> Database::failures(const std::string& m
 Result<std::vector<core::FailureRecord>> Database::standing_failures() {
   return impl_->guard(
       [](SQLite::Database& connection) { return store::standing_failures(connection, kMostRows); });
+}
+
+Status Database::put_measured(const MeasuredRecord& record, std::size_t most) {
+  return impl_->guard(
+      [&](SQLite::Database& connection) { store::put_measured(connection, record, most); });
+}
+
+Result<MeasuredRecords> Database::measured() {
+  return impl_->guard(
+      [](SQLite::Database& connection) { return store::measured(connection, kMostRows); });
 }
 
 Status Database::put_process(const ProcessRecord& record) {

@@ -59,6 +59,10 @@ class Database {
   Result<std::vector<core::FailureRecord>> failures(const std::string& model, std::size_t limit);
   Result<std::vector<core::FailureRecord>> standing_failures();
 
+  // Keeps `most` records, those that changed last.
+  Status put_measured(const MeasuredRecord& record, std::size_t most);
+  Result<MeasuredRecords> measured();
+
   Status put_process(const ProcessRecord& record);
   Status remove_process(const std::string& instance);
   Result<std::vector<ProcessRecord>> processes();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <boost/json/value_to.hpp>
@@ -13,33 +12,12 @@
 #include <variant>
 #include <vector>
 
-#include "common/text.h"
+#include "supervisor/store/json_values.h"
 
 namespace berth::store {
 namespace {
 
 namespace json = boost::json;
-
-json::string text_value(std::string_view text) {
-  if (!first_invalid_utf8(text)) return json::string(text);
-  return json::string(printable_line(text, text.size()));
-}
-
-std::string text_at(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  const json::string* text = value ? value->if_string() : nullptr;
-  return text ? std::string(text->data(), text->size()) : std::string();
-}
-
-template <typename Number>
-std::optional<Number> number_at(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  if (!value || !(value->is_int64() || value->is_uint64())) return std::nullopt;
-  boost::system::error_code error;
-  const Number number = value->to_number<Number>(error);
-  if (error) return std::nullopt;
-  return number;
-}
 
 json::array list_value(const std::vector<std::string>& list) {
   json::array array;
@@ -141,13 +119,6 @@ core::Provenance provenance_at(const json::object& object, std::string_view name
     texts.at(i) = text_at(*provenance, core::provenance_field_name(field));
   }
   return core::provenance_from_texts(texts);
-}
-
-std::optional<json::object> object_of(std::string_view text) {
-  boost::system::error_code error;
-  json::value parsed = json::parse(text, error);
-  if (error || !parsed.is_object()) return std::nullopt;
-  return std::move(parsed.get_object());
 }
 
 }  // namespace

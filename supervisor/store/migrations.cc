@@ -71,6 +71,16 @@ constexpr std::array kSteps = {
     R"sql(
       ALTER TABLE loads ADD COLUMN provenance TEXT NOT NULL DEFAULT '';
     )sql",
+    // What loads took (M5), as JSON, so that an operator can read it.
+    R"sql(
+      CREATE TABLE measured_loads (
+        key TEXT PRIMARY KEY,
+        model TEXT NOT NULL,
+        changed_ms INTEGER NOT NULL,
+        record TEXT NOT NULL
+      ) WITHOUT ROWID;
+      CREATE INDEX measured_by_change ON measured_loads (changed_ms);
+    )sql",
 };
 
 }  // namespace

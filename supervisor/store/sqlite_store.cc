@@ -423,6 +423,17 @@ void RealStore::standing_failures(
       [](Database& database) { return database.standing_failures(); }));
 }
 
+void RealStore::put_measured(MeasuredRecord record) {
+  worker_->write({[record = std::move(record)](Database& database) {
+    return database.put_measured(record, kMeasuredKept);
+  }});
+}
+
+void RealStore::measured(std::function<void(Result<MeasuredRecords>)> done) {
+  worker_->read(reader<MeasuredRecords>(worker_->clock(), std::move(done),
+                                        [](Database& database) { return database.measured(); }));
+}
+
 void RealStore::put_process(ProcessRecord record) {
   worker_->write(
       {[record = std::move(record)](Database& database) { return database.put_process(record); }});

@@ -68,6 +68,8 @@ class RealStore : public Store {
                 std::function<void(Result<std::vector<core::FailureRecord>>)> done) override;
   void standing_failures(
       std::function<void(Result<std::vector<core::FailureRecord>>)> done) override;
+  void put_measured(MeasuredRecord record) override;
+  void measured(std::function<void(Result<MeasuredRecords>)> done) override;
   void put_process(ProcessRecord record) override;
   void remove_process(std::string instance) override;
   void processes(std::function<void(Result<std::vector<ProcessRecord>>)> done) override;

@@ -12,6 +12,7 @@
 #include "common/result.h"
 #include "common/uuid.h"
 #include "supervisor/core/ledger/failure_record.h"
+#include "supervisor/core/memory/measured_load.h"
 
 namespace berth::store {
 
@@ -37,6 +38,31 @@ struct LoadRecord {
 struct ProvenLoad {
   std::string model;
   std::string provenance;
+};
+
+// What loads under one key took (M5).
+struct MeasuredRecord {
+  // What the last one was charged in a domain, and of that for the process itself. Bytes.
+  struct Predicted {
+    std::string domain;  // Domain::id
+    std::uint64_t charge = 0;
+    std::uint64_t overhead = 0;
+
+    bool operator==(const Predicted&) const = default;
+  };
+  std::string key;    // core::measurement_key()
+  std::string model;  // that was loaded last
+  WallTime changed{};
+  core::MeasuredLoad measured;
+  std::vector<Predicted> predicted;
+
+  bool operator==(const MeasuredRecord&) const = default;
+};
+
+// The youngest first.
+struct MeasuredRecords {
+  std::vector<MeasuredRecord> records;
+  std::size_t unreadable = 0;  // rows that say nothing that can be used
 };
 
 // A worker process that was started and is not known to be gone.
@@ -111,6 +137,11 @@ class Store {
   // All that stand, by model.
   virtual void standing_failures(
       std::function<void(Result<std::vector<core::FailureRecord>>)> done) = 0;
+
+  // Inserts or replaces what is known under that key. The kMeasuredKept that changed last are kept.
+  static constexpr std::size_t kMeasuredKept = 1000;
+  virtual void put_measured(MeasuredRecord record) = 0;
+  virtual void measured(std::function<void(Result<MeasuredRecords>)> done) = 0;
 
   virtual void put_process(ProcessRecord record) = 0;
   virtual void remove_process(std::string instance) = 0;

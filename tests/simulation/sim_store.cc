@@ -122,6 +122,20 @@ void SimStore::standing_failures(
   clock_.post_from("store", [done = std::move(done), found = std::move(found)] { done(found); });
 }
 
+void SimStore::put_measured(store::MeasuredRecord record) {
+  ++measured_writes;
+  std::string key = record.key;
+  measured_.insert_or_assign(std::move(key), std::move(record));
+}
+
+void SimStore::measured(std::function<void(Result<store::MeasuredRecords>)> done) {
+  Result<store::MeasuredRecords> answer = store::MeasuredRecords{{}, unreadable_measured};
+  for (const auto& [key, record] : measured_) answer->records.push_back(record);
+  std::ranges::sort(answer->records, std::ranges::greater(), &store::MeasuredRecord::changed);
+  if (fail_reads) answer = fail(Reason::kStoreUnavailable, "The database cannot be read.");
+  clock_.post_from("store", [done = std::move(done), answer = std::move(answer)] { done(answer); });
+}
+
 void SimStore::put_process(store::ProcessRecord record) {
   std::string instance = record.instance;
   processes_.insert_or_assign(std::move(instance), std::move(record));

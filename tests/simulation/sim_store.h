@@ -30,6 +30,8 @@ class SimStore : public store::Store {
                 std::function<void(Result<std::vector<core::FailureRecord>>)> done) override;
   void standing_failures(
       std::function<void(Result<std::vector<core::FailureRecord>>)> done) override;
+  void put_measured(store::MeasuredRecord record) override;
+  void measured(std::function<void(Result<store::MeasuredRecords>)> done) override;
   void put_process(store::ProcessRecord record) override;
   void remove_process(std::string instance) override;
   void processes(std::function<void(Result<std::vector<store::ProcessRecord>>)> done) override;
@@ -47,7 +49,12 @@ class SimStore : public store::Store {
   [[nodiscard]] const std::map<Uuid, core::FailureRecord>& failure_records() const {
     return failures_;
   }
-  bool fail_reads = false;  // of failures that stand: the file cannot be read
+  [[nodiscard]] const std::map<std::string, store::MeasuredRecord>& measured_records() const {
+    return measured_;  // by key
+  }
+  std::size_t unreadable_measured = 0;
+  int measured_writes = 0;
+  bool fail_reads = false;  // of failures that stand, and of measurements: the file cannot be read
   // Of failures and loads that were: what it says; empty: they can be read.
   std::string fail_history;
   int event_asks = 0;
@@ -71,6 +78,7 @@ class SimStore : public store::Store {
   std::map<std::string, store::LoadRecord> loads_;
   std::map<std::string, store::ProcessRecord> processes_;
   std::map<Uuid, core::FailureRecord> failures_;
+  std::map<std::string, store::MeasuredRecord> measured_;
   std::map<std::uint64_t, store::StoredEvent> events_;  // by sequence
   std::vector<std::function<void()>> unwritten_;
   Timer disk_;

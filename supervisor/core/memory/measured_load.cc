@@ -58,6 +58,14 @@ void take_report(const MeasuredDomain& row, DomainIndex domain, Charge& charge) 
   charge.error[domain] = std::max(kLeastError, sum / kErrorPart);
 }
 
+// Nothing says which term it is that has more.
+void grow_to(std::uint64_t bytes, DomainIndex domain, Charge& charge) {
+  const std::uint64_t sum = charge.total()[domain];
+  if (sum >= bytes) return;
+  std::uint64_t& overhead = charge.overhead.bytes[domain];
+  overhead = saturating_add(overhead, bytes - sum);
+}
+
 }  // namespace
 
 const MeasuredDomain* MeasuredLoad::find(std::string_view domain) const {
@@ -114,12 +122,12 @@ Charge with_measured(Charge predicted, const MeasuredLoad& measured, const Domai
       take_report(*row, domain, predicted);
       known[i] = true;
       seen[i] = row->process.has_value();
+    } else if (measured.loads > 0 && row->process && *row->process > predicted.total()[domain]) {
+      grow_to(*row->process, domain, predicted);
+      predicted.error[domain] = std::max(kLeastError, *row->process / kErrorPart);
+      seen[i] = true;
     }
-    if (!row->at_least) continue;
-    const std::uint64_t sum = predicted.total()[domain];
-    if (sum >= *row->at_least) continue;
-    std::uint64_t& overhead = predicted.overhead.bytes[domain];
-    overhead = saturating_add(overhead, *row->at_least - sum);
+    if (row->at_least) grow_to(*row->at_least, domain, predicted);
   }
   if (measured.loads == 0) return predicted;
   for (ChargeTerm* const term : {&predicted.weights, &predicted.kv, &predicted.working}) {

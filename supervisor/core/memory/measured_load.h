@@ -58,8 +58,9 @@ void add_failure(MeasuredLoad& measured, const FailureMemory& failure);
 // The prediction with what is known of earlier loads. Where one became ready, its weights, KV and
 // working memory are what libllama said. The overhead of a device is what its driver said beside
 // them; that of the host is at least the prediction, since a process has only those pages of its
-// buffers that it has touched. Where loads only failed the overhead grows until the sum is what
-// they showed to be needed. What is measured has a smaller error.
+// buffers that it has touched. Where nothing was reported, as by a program that is not ours, the
+// overhead grows until the sum is what the process had. Where loads only failed it grows until the
+// sum is what they showed to be needed. What is measured has a smaller error.
 Charge with_measured(Charge predicted, const MeasuredLoad& measured, const Domains& domains);
 
 // predicted / actual of a domain, for the metric; `predicted` is what was predicted before the

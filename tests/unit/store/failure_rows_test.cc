@@ -146,6 +146,7 @@ TEST_F(FailuresTest, L18_SchemaOneGoesOnWithItsData) {
   {
     SQLite::Database old(path_, SQLite::OPEN_READWRITE);
     old.exec("DROP TABLE failures");
+    old.exec("DROP TABLE measured_loads");
     old.exec("ALTER TABLE loads DROP COLUMN provenance");
     old.exec("DELETE FROM schema_migrations WHERE version > 1");
     EXPECT_EQ(old.execAndGet("SELECT max(version) FROM schema_migrations").getInt(), 1);

@@ -111,6 +111,20 @@ TEST(MeasuredLoad, M5_ADomainThatWasNotMeasuredKeepsItsPrediction) {
   EXPECT_EQ(charge.weights.basis, Basis::kEstimated);
 }
 
+TEST(MeasuredLoad, M4_WhereNothingWasReportedTheProcessIsWhatIsMeasured) {
+  MeasuredLoad command;
+  add_process(command, "host", 300 * kMiB);
+  EXPECT_EQ(with_measured({}, command, host_and_gpu()), Charge());  // it never became ready
+  add_report(command, {});
+  const Charge charge = with_measured({}, command, host_and_gpu());
+  EXPECT_EQ(charge.total(), DomainBytes::in(0, 300 * kMiB));
+  EXPECT_EQ(charge.overhead.basis, Basis::kMeasured);
+  EXPECT_EQ(charge.error[0], 16 * kMiB);
+  // What is predicted, or declared, is more.
+  EXPECT_EQ(with_measured(prediction(), command, host_and_gpu()).total(), prediction().total());
+  EXPECT_EQ(with_measured(prediction(), command, host_and_gpu()).error, prediction().error);
+}
+
 TEST(MeasuredLoad, L21_AFailedLoadSaysWhatIsNeededAtLeast) {
   MeasuredLoad measured;
   add_failure(measured, failure("GPU-1", 1500 * kMiB, 900 * kMiB));
