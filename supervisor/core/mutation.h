@@ -35,6 +35,7 @@ enum class Mutation : std::uint8_t {
   kNeverReplanned,       // M8: who waits for the passing of time alone waits for ever
   kNeverClosed,          // M12: a busy model never gives its room away
   kIdleWorkEvicts,       // I3: idle work takes other models' room
+  kGrowthIgnored,        // M5: what was measured does not change a charge
 };
 
 #ifdef BERTH_MUTATIONS

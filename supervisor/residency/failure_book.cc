@@ -7,6 +7,17 @@
 #include "supervisor/core/mutation.h"
 
 namespace berth::residency {
+namespace {
+
+core::FailureMemory& row_of(std::vector<core::FailureMemory>& memory, const std::string& domain) {
+  const auto at = std::ranges::find(memory, domain, &core::FailureMemory::domain);
+  if (at != memory.end()) return *at;
+  core::FailureMemory& row = memory.emplace_back();
+  row.domain = domain;
+  return row;
+}
+
+}  // namespace
 
 void FailureBook::restore(std::function<void()> done) {
   restored_ = std::move(done);
@@ -68,7 +79,9 @@ const core::FailureRecord* FailureBook::standing(const std::string& model) {
   if (failure_class != core::FailureClass::kResource && failure_class != core::FailureClass::kOom) {
     return record;
   }
-  const auto lifted = ledger_.judge_memory(model, memory(), environment_.clock.wall_now());
+  const auto found = environment_.find_model ? environment_.find_model(model) : nullptr;
+  const auto lifted =
+      ledger_.judge_memory(model, memory(found.get()), environment_.clock.wall_now());
   if (!lifted) return record;
   lift(*lifted);
   return nullptr;
@@ -81,21 +94,20 @@ std::vector<core::FailureRecord> FailureBook::all_standing() const {
 }
 
 void FailureBook::load_started(const catalog::Model& model, const Uuid& instance) {
-  ledger_.load_started(
-      model.name, instance,
-      environment_.provenance ? environment_.provenance(model) : core::Provenance());
-  memory_before_[model.name] = memory();
+  ledger_.load_started(model.name, instance,
+                       environment_.provenance ? depends(model) : core::Provenance());
+  memory_before_[model.name] = memory(nullptr);
 }
 
 LoadBasis FailureBook::load_prepared(const catalog::Model& model, const Uuid& instance) {
   if (!environment_.provenance) return {};
-  const core::Provenance provenance = environment_.provenance(model);
+  core::Provenance provenance = environment_.provenance(model);
   ledger_.program_seen(model.name, instance, provenance.program);
   std::string hash = core::provenance_hash(provenance);
   basis_[model.name] = {instance, hash};
   const auto proven = proven_.find(model.name);
   const bool same = proven != proven_.end() && proven->second == hash;
-  return {std::move(hash), same};
+  return {std::move(hash), same, std::move(provenance)};
 }
 
 void FailureBook::loaded(const std::string& model, const Uuid& instance) {
@@ -115,9 +127,8 @@ void FailureBook::load_interrupted(const std::string& model, const Uuid& instanc
 
 bool FailureBook::load_failed(core::FailureRecord record) {
   const auto before = memory_before_.find(record.model);
-  for (const core::DomainNow& now : memory()) {
-    core::FailureMemory memory;
-    memory.domain = now.domain;
+  for (const core::DomainNow& now : memory(nullptr, record.instance)) {
+    core::FailureMemory& memory = row_of(record.memory, now.domain);
     memory.free_at_failure = now.free;
     if (before != memory_before_.end()) {
       const auto then = std::ranges::find(before->second, now.domain, &core::DomainNow::domain);
@@ -127,7 +138,6 @@ bool FailureBook::load_failed(core::FailureRecord record) {
     if (memory.free_before && now.free) {
       memory.free_at_failure = std::min(*memory.free_before, *now.free);
     }
-    record.memory.push_back(std::move(memory));
   }
   core::LoadLedger::Recorded recorded = ledger_.record(std::move(record));
   if (recorded.before) lift(*recorded.before);
@@ -196,11 +206,33 @@ std::optional<core::Provenance> FailureBook::provenance_of(const std::string& mo
   const std::shared_ptr<const catalog::Model> found = environment_.find_model(model);
   // One that cannot be used at present says nothing about its file; it is refused for that.
   if (!found || !found->problem.empty()) return std::nullopt;
-  return environment_.provenance(*found);
+  return depends(*found);
 }
 
-std::vector<core::DomainNow> FailureBook::memory() const {
-  return environment_.memory ? environment_.memory() : std::vector<core::DomainNow>();
+core::Provenance FailureBook::depends(const catalog::Model& model) const {
+  core::Provenance provenance = environment_.provenance(model);
+  if (!environment_.memory_access.domains) return provenance;
+  provenance.budget.emplace();
+  for (const core::Domain& domain : environment_.memory_access.domains()) {
+    provenance.budget->emplace(domain.id, domain.budget);
+  }
+  return provenance;
+}
+
+std::vector<core::DomainNow> FailureBook::memory(const catalog::Model* model,
+                                                 const Uuid& without) const {
+  std::vector<core::DomainNow> domains = charged_(model, without);
+  if (!environment_.memory) return domains;
+  // What is free is better known by a look at it.
+  for (core::DomainNow& now : environment_.memory()) {
+    const auto same = std::ranges::find(domains, now.domain, &core::DomainNow::domain);
+    if (same == domains.end()) {
+      domains.push_back(std::move(now));
+    } else if (now.free) {
+      same->free = now.free;
+    }
+  }
+  return domains;
 }
 
 }  // namespace berth::residency

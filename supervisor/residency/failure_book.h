@@ -30,8 +30,14 @@ class FailureBook {
   static constexpr Duration kRestoreSoon = std::chrono::milliseconds(250);
   static constexpr Duration kRestoreLater = std::chrono::seconds(30);
 
+  // The memory domains by what is charged there, without that instance; with what a load of the
+  // model would be charged now, if it is not null. Takes well under 1 ms.
+  using Charged =
+      std::function<std::vector<core::DomainNow>(const catalog::Model* model, const Uuid& without)>;
+
   // The environment outlives it.
-  explicit FailureBook(const Environment& environment) : environment_(environment) {}
+  FailureBook(const Environment& environment, Charged charged)
+      : environment_(environment), charged_(std::move(charged)) {}
   FailureBook(const FailureBook&) = delete;
   FailureBook& operator=(const FailureBook&) = delete;
   ~FailureBook() = default;
@@ -56,11 +62,6 @@ class FailureBook {
   void load_interrupted(const std::string& model, const Uuid& instance);
   // Completes the record with the memory as it is and keeps it. Whether it stands.
   bool load_failed(core::FailureRecord record);
-  // What the model needs at least there, as failed loads showed (L21); bytes.
-  [[nodiscard]] std::optional<std::uint64_t> least_charge(const std::string& model,
-                                                          const std::string& domain) const {
-    return ledger_.charge_lower_bound(model, domain);
-  }
   // By hand; what was lifted, if anything stood.
   std::optional<core::FailureRecord> retry(const std::string& model, const std::string& who);
   // L23: judges what stands. The models whose failure does not any more.
@@ -75,9 +76,13 @@ class FailureBook {
   bool judge(const std::string& model);
   void lift(const core::LoadLedger::Lifted& lifted);
   [[nodiscard]] std::optional<core::Provenance> provenance_of(const std::string& model) const;
-  [[nodiscard]] std::vector<core::DomainNow> memory() const;
+  // What a load of it depends on (L19), the budgets included.
+  [[nodiscard]] core::Provenance depends(const catalog::Model& model) const;
+  [[nodiscard]] std::vector<core::DomainNow> memory(const catalog::Model* model,
+                                                    const Uuid& without = {}) const;
 
   const Environment& environment_;
+  const Charged charged_;
   core::LoadLedger ledger_;
   std::map<std::string, std::vector<core::DomainNow>> memory_before_;  // of the current load
   // By model: what its last load that became ready depended on, and what its current one does.

@@ -107,6 +107,9 @@ void Instance::on_prepared(Result<PreparedLaunch> prepared) {
   }
   process_ = std::move(*child);
   pid_ = process_->pid();
+  if (environment_.load_meter != nullptr) {
+    environment_.load_meter->launched({model_, machine_.id(), pid_, plan_, std::move(basis.of)});
+  }
   environment_.store.put_process(
       {id_text_, model_->name, pid_, process_->start_ticks(), environment_.boot_id});
   announce_start();
@@ -565,7 +568,23 @@ core::FailureRecord Instance::failure_record(const core::LoadFailure& failure) c
   record.command = command_;
   record.environment = variables_;
   record.log_tail = log_tail_;
+  record.memory = predicted_charges();
   return record;
+}
+
+// L18: what it was charged when it was admitted.
+std::vector<core::FailureMemory> Instance::predicted_charges() const {
+  std::vector<core::FailureMemory> charges;
+  if (!environment_.memory_access.domains) return charges;
+  const core::Domains domains = environment_.memory_access.domains();
+  for (std::size_t i = 0; i < std::min(domains.size(), core::kMaxDomains); ++i) {
+    const std::uint64_t bytes = plan_.at.bytes[static_cast<core::DomainIndex>(i)];
+    if (bytes == 0) continue;
+    core::FailureMemory& charge = charges.emplace_back();
+    charge.domain = domains[i].id;
+    charge.predicted_charge = bytes;
+  }
+  return charges;
 }
 
 core::Moment Instance::now() const {

@@ -166,6 +166,7 @@ class Instance : public process::ChildObserver,
   void tell_end_waits();
   void tell_break_waits();
   void put_record();
+  [[nodiscard]] std::vector<core::FailureMemory> predicted_charges() const;
   [[nodiscard]] core::Moment now() const;
   [[nodiscard]] InstanceFacts facts() const;
 

@@ -33,7 +33,10 @@ Manager::Manager(Environment environment, const Limits& limits)
     : environment_(std::move(environment)),
       limits_(limits),
       total_{.limit = limits.waiters_total, .count = 0},
-      failures_(environment_),
+      failures_(environment_,
+                [this](const catalog::Model* model, const Uuid& without) {
+                  return room_.charged(model, without);
+                }),
       post_mortem_(environment_),
       room_(environment_, *this, limits) {}
 

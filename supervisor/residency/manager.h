@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -75,6 +76,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
   // As those of Residency.
   void restore_failures(std::function<void()> done);
   void catalog_changed();
+  void memory_changed();
   std::optional<core::FailureRecord> retry(const std::string& model, const std::string& who);
   [[nodiscard]] std::vector<core::FailureRecord> standing_failures() const {
     return failures_.all_standing();
@@ -153,8 +155,6 @@ class Manager : public std::enable_shared_from_this<Manager>,
 
   std::vector<Demand> demands() override;
   void describe(const Uuid& instance, core::Entry& entry) const override;
-  std::optional<std::uint64_t> least_charge(const std::string& model,
-                                            const std::string& domain) const override;
   void admit(const Demand& demand, const LaunchPlan& plan) override;
   void evict(const core::Victim& victim) override;
   void close(const Uuid& instance) override;
@@ -173,6 +173,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
   FailureBook failures_;
   PostMortem post_mortem_;
   Room room_;
+  std::vector<std::pair<std::string, std::uint64_t>> budgets_;  // as failures were last judged by
   std::map<std::string, std::shared_ptr<const catalog::Model>> pins_;  // by hand
 
   std::optional<SteadyTime> drain_until_;  // since shutdown() was called

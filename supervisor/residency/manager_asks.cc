@@ -87,6 +87,7 @@ std::vector<InstanceSnapshot> Manager::instances() const {
     all.push_back(instance->snapshot());
     all.back().charge = room_.charge_of(id);
     all.back().plan = instance->plan();
+    all.back().measured = room_.measured(instance->machine().id());
     all.back().pinned = pinned(instance->model().name);
     const auto berth = berths_.find(instance->model().name);
     if (berth != berths_.end() && berth->second.current == instance.get()) {

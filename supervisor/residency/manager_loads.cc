@@ -93,8 +93,8 @@ void Manager::start(Berth& berth, const LaunchPlan& plan) {
   berth.current = instance.get();
   berth.had_client = berth.queue.clients() > 0;
   if (pinned(berth.model->name)) instance->pin(true);
-  room_.charge(id, berth.model->name, plan.at);
   failures_.load_started(*berth.model, id);
+  room_.charge(id, berth.model->name, plan.at);
   instance->begin();
 }
 
@@ -174,6 +174,10 @@ LoadBasis Manager::on_instance_prepared(Instance& instance) {
 
 void Manager::on_instance_ready(Instance& instance) {
   failures_.loaded(instance.model().name, instance.machine().id());
+  if (environment_.load_meter != nullptr) {
+    const auto charge = environment_.load_meter->loaded(instance.machine().id(), instance.ready());
+    if (charge) room_.recharge(instance.machine().id(), *charge);
+  }
   const auto berth = berths_.find(instance.model().name);
   if (berth == berths_.end()) return;
   berth->second.torn_down = false;
@@ -197,7 +201,11 @@ void Manager::on_load_failed(Instance& instance, const Error& error) {
   for (const core::Ticket ticket : std::exchange(instance.doomed(), {})) {
     if (berth.queue.remove(ticket)) answer(ticket, error);
   }
-  if (failures_.load_failed(instance.failure_record(*instance.machine().failure()))) {
+  core::FailureRecord record = instance.failure_record(*instance.machine().failure());
+  if (environment_.load_meter != nullptr) {
+    environment_.load_meter->failed(instance.machine().id(), record);
+  }
+  if (failures_.load_failed(std::move(record))) {
     refuse_clients(berth, error);
   }
 }
@@ -221,6 +229,7 @@ void Manager::on_instance_settled(Instance& instance) {
   if (machine.finished()) {
     const auto node = instances_.extract(machine.id());
     if (node.empty()) return;
+    if (environment_.load_meter != nullptr) environment_.load_meter->gone(machine.id());
     if (machine.ready_since()) on_ready_end(berth, instance);
     // The process and its connection may still be calling: they go when nothing of them runs.
     environment_.clock.post([gone = node.mapped()] {});

@@ -103,9 +103,19 @@ void Manager::describe(const Uuid& id, core::Entry& entry) const {
   }
 }
 
-std::optional<std::uint64_t> Manager::least_charge(const std::string& model,
-                                                   const std::string& domain) const {
-  return failures_.least_charge(model, domain);
+void Manager::memory_changed() {
+  std::vector<std::pair<std::string, std::uint64_t>> budgets;
+  if (environment_.memory_access.domains) {
+    for (const core::Domain& domain : environment_.memory_access.domains()) {
+      budgets.emplace_back(domain.id, domain.budget);
+    }
+  }
+  // L23: one more thing that failures depend on.
+  if (budgets != budgets_) {
+    budgets_ = std::move(budgets);
+    catalog_changed();
+  }
+  room_.changed();
 }
 
 void Manager::admit(const Demand& demand, const LaunchPlan& plan) {

@@ -28,6 +28,14 @@ struct LaunchPlan {
   bool operator==(const LaunchPlan&) const = default;
 };
 
+// What an instance is charged once it was measured (M5).
+struct MeasuredCharge {
+  core::DomainBytes bytes{};
+  core::Charge terms{};  // what that is made of, as far as it is known
+
+  bool operator==(const MeasuredCharge&) const = default;
+};
+
 // What an instance of a model needs, judged on one snapshot.
 struct MemoryNeed {
   // Ways to place it, with their charges. Empty, and no device missing: nothing is known of it, and

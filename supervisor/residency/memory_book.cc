@@ -53,7 +53,16 @@ MemoryBook::~MemoryBook() {
 }
 
 void MemoryBook::charge(const Uuid& instance, std::string model, core::PlacementOption at) {
-  lines_.emplace(instance, Line{std::move(model), std::move(at)});
+  lines_.emplace(instance, Line{.model = std::move(model), .at = std::move(at)});
+}
+
+bool MemoryBook::recharge(const Uuid& instance, const MeasuredCharge& charge) {
+  const auto line = lines_.find(instance);
+  if (line == lines_.end() || line->second.at_stop || mutated(Mutation::kGrowthIgnored)) {
+    return false;
+  }
+  line->second.measured = charge.terms;
+  return std::exchange(line->second.at.bytes, charge.bytes) != charge.bytes;
 }
 
 const MemoryBook::Line* MemoryBook::find(const Uuid& instance) const {

@@ -30,6 +30,7 @@ class MemoryBook {
   struct Line {
     std::string model;
     core::PlacementOption at{};
+    std::optional<core::Charge> measured{};  // what at.bytes is made of since it was measured
     // Devices as they were at its stop; absent: it was not stopped yet. Empty: no figure is there
     // that does not come from its own worker.
     std::optional<std::vector<DeviceUse>> at_stop{};
@@ -47,6 +48,9 @@ class MemoryBook {
   ~MemoryBook();
 
   void charge(const Uuid& instance, std::string model, core::PlacementOption at);
+  // It was measured. Not once it is stopped: what is to come back is known then. Whether that
+  // changed something.
+  bool recharge(const Uuid& instance, const MeasuredCharge& charge);
   // It is being stopped, or is gone: what drivers attribute to it now is what must come back.
   // Nothing happens the second time.
   void note_stop(const Uuid& instance, pid_t pid);

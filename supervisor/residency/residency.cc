@@ -57,8 +57,12 @@ bool Residency::pinned(const std::string& model) const {
   return impl_->manager->pinned(model);
 }
 
+void Residency::recharge(const Uuid& instance, const MeasuredCharge& charge) {
+  impl_->manager->room().recharge(instance, charge);
+}
+
 void Residency::memory_changed() {
-  impl_->manager->room().changed();
+  impl_->manager->memory_changed();
 }
 
 core::Snapshot Residency::memory_now() const {

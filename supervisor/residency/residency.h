@@ -22,6 +22,7 @@
 #include "supervisor/core/memory/snapshot.h"
 #include "supervisor/process/launcher.h"
 #include "supervisor/process/log_watch.h"
+#include "supervisor/residency/load_meter.h"
 #include "supervisor/residency/memory_access.h"
 #include "supervisor/residency/tree_sampler.h"
 #include "supervisor/rpc/worker_client.h"
@@ -121,6 +122,8 @@ struct InstanceSnapshot {
   std::vector<std::string> command;
   core::DomainBytes charge{};  // by domain; empty: it is not counted
   LaunchPlan plan{};           // as it was admitted
+  // What `charge` is made of, where it was measured; absent: plan.terms, as it was predicted.
+  std::optional<core::Charge> measured{};
   bool pinned = false;
 };
 
@@ -217,6 +220,8 @@ struct Environment {
   std::function<bool(pid_t pid)> oom_counted{};
   // Admission by bytes.
   MemoryAccess memory_access{};
+  // Measures what loads take. Null: nobody does.
+  LoadMeter* load_meter = nullptr;
 };
 
 struct Limits {
@@ -270,6 +275,9 @@ class Residency {
 
   // What MemoryAccess shows changed: the domains, foreign use, a budget, the bank.
   void memory_changed();
+  // That instance was measured to take something else than it is charged: from now on it is charged
+  // this (M5). One that is stopped, or is not there, stays as it is.
+  void recharge(const Uuid& instance, const MeasuredCharge& charge);
   // The book of charges as the planner sees it now. Without domains: empty.
   [[nodiscard]] core::Snapshot memory_now() const;
   // What would be done for a client that asked for that model now (M7): nothing is done.

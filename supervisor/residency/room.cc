@@ -129,9 +129,18 @@ void Room::charge(const Uuid& instance, const std::string& model, const core::Pl
   if (counts()) book_.charge(instance, model, at);
 }
 
+void Room::recharge(const Uuid& instance, const MeasuredCharge& charge) {
+  if (book_.recharge(instance, charge)) changed();
+}
+
 core::DomainBytes Room::charge_of(const Uuid& instance) const {
   const MemoryBook::Line* const line = book_.find(instance);
   return line == nullptr ? core::DomainBytes() : line->at.bytes;
+}
+
+std::optional<core::Charge> Room::measured(const Uuid& instance) const {
+  const MemoryBook::Line* const line = book_.find(instance);
+  return line == nullptr ? std::nullopt : line->measured;
 }
 
 std::vector<core::Entry> Room::entries() const {
@@ -195,79 +204,7 @@ core::Need Room::need_of(const Demand& demand, const core::Snapshot& snapshot,
   need.options = std::move(found.options);
   need.missing_devices = std::move(found.missing_devices);
   window = found.window;
-  for (core::PlacementOption& option : need.options) {
-    // What a failed load showed of a domain says nothing of a part of the model.
-    if (option.split()) continue;
-    for (core::DomainIndex i = 0; i < std::min(snapshot.domains.size(), core::kMaxDomains); ++i) {
-      if (option.bytes[i] == 0) continue;
-      const auto least = host_.least_charge(need.model, snapshot.domains[i].id);
-      option.bytes[i] = std::max(option.bytes[i], least.value_or(0));
-    }
-  }
   return need;
-}
-
-// --- what others ask
-
-const Room::Waiting* Room::waiting(const std::string& model) const {
-  const auto at = waiting_.find(model);
-  return at == waiting_.end() ? nullptr : &at->second;
-}
-
-bool Room::older_waits_for(const Uuid& instance, SteadyTime since) const {
-  return std::ranges::any_of(waiting_, [&](const auto& one) {
-    return one.second.since < since &&
-           std::ranges::find(one.second.blockers, instance) != one.second.blockers.end();
-  });
-}
-
-core::Decision Room::plan(const catalog::Model& model) const {
-  const core::Snapshot now = snapshot();
-  const Demand demand{.model = std::make_shared<const catalog::Model>(model),
-                      .since = now.now,
-                      .until = now.now + limits_.queue_timeout};
-  std::uint32_t window = 0;
-  const core::Need need = need_of(demand, now, window);
-  if (!counts() || (need.options.empty() && need.missing_devices.empty())) return core::Fits{};
-  return core::plan(now, need);
-}
-
-Status Room::fits_together(const std::vector<std::shared_ptr<const catalog::Model>>& pinned,
-                           const std::shared_ptr<const catalog::Model>& extra) const {
-  if (!counts()) return {};
-  core::Snapshot alone = snapshot();
-  const std::vector<core::Entry> there = std::exchange(alone.entries, {});
-  alone.holds.clear();
-  alone.bank = {};
-  for (core::Domain& domain : alone.domains) domain.foreign = 0;
-  // Where it is, or the ways to place it.
-  const auto need_of_pin = [&](const std::shared_ptr<const catalog::Model>& model) {
-    std::uint32_t window = 0;
-    core::Need need =
-        need_of({.model = model, .since = alone.now, .until = alone.now}, alone, window);
-    const auto resident = std::ranges::find_if(there, [&](const core::Entry& one) {
-      return one.model == model->name && one.state <= core::EntryState::kReady;
-    });
-    if (resident != there.end()) need.options = {{.bytes = resident->charge}};
-    return need;
-  };
-  for (const auto& model : pinned) {
-    const core::Need need = need_of_pin(model);
-    if (need.options.empty()) continue;
-    const core::Decision decision = core::plan(alone, need);
-    const auto* const fits = std::get_if<core::Fits>(&decision);
-    if (fits == nullptr) continue;
-    core::Entry& entry = alone.entries.emplace_back();
-    entry.model = model->name;
-    entry.pinned = true;
-    entry.state = core::EntryState::kReady;
-    entry.charge = fits->at.bytes;
-  }
-  const core::Need need = need_of_pin(extra);
-  if (need.options.empty() && need.missing_devices.empty()) return {};
-  const std::optional<core::Refuse> refuse = core::pin_refusal(alone, need);
-  if (!refuse) return {};
-  return fail(refusal(*extra, *refuse, alone));
 }
 
 }  // namespace berth::residency

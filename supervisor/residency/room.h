@@ -40,9 +40,6 @@ class RoomHost {
   [[nodiscard]] virtual std::vector<Demand> demands() = 0;
   // Fills in what an instance is and who uses it; all but id, model and charge.
   virtual void describe(const Uuid& instance, core::Entry& entry) const = 0;
-  // What its failed loads showed that it needs there at least (L21); bytes.
-  [[nodiscard]] virtual std::optional<std::uint64_t> least_charge(
-      const std::string& model, const std::string& domain) const = 0;
   virtual void admit(const Demand& demand, const LaunchPlan& plan) = 0;
   virtual void evict(const core::Victim& victim) = 0;
   // It takes nothing new from now on, and goes when what runs has finished.
@@ -80,6 +77,8 @@ class Room {
   void changed();
 
   void charge(const Uuid& instance, const std::string& model, const core::PlacementOption& at);
+  // It was measured to take this.
+  void recharge(const Uuid& instance, const MeasuredCharge& charge);
   // It stops, or is gone. Both may come more than once.
   void note_stop(const Uuid& instance, pid_t pid) { book_.note_stop(instance, pid); }
   void note_gone(const Uuid& instance, pid_t pid) { book_.note_gone(instance, pid); }
@@ -89,8 +88,14 @@ class Room {
   // Somebody who came before `since` waits for the room of that instance.
   [[nodiscard]] bool older_waits_for(const Uuid& instance, SteadyTime since) const;
   [[nodiscard]] core::DomainBytes charge_of(const Uuid& instance) const;
+  // Absent: it was not measured, or is not charged.
+  [[nodiscard]] std::optional<core::Charge> measured(const Uuid& instance) const;
   [[nodiscard]] core::Snapshot snapshot() const;
   [[nodiscard]] core::Decision plan(const catalog::Model& model) const;
+  // What of each domain is charged to nobody, that instance aside; and what the model would be
+  // charged there at least, if it is not null. As FailureBook::Charged.
+  [[nodiscard]] std::vector<core::DomainNow> charged(const catalog::Model* model,
+                                                     const Uuid& without) const;
   // Whether `extra` may be pinned beside those that are, each where it is or where it would be put
   // (M16), with nobody else's programs there. Error: the refusal.
   [[nodiscard]] Status fits_together(

@@ -12,7 +12,7 @@ namespace {
 
 core::Mutation planted = core::Mutation::kNone;
 
-constexpr std::array<std::pair<std::string_view, core::Mutation>, 27> kNames = {{
+constexpr std::array<std::pair<std::string_view, core::Mutation>, 28> kNames = {{
     {"none", core::Mutation::kNone},
     {"lost_waiter", core::Mutation::kLostWaiter},
     {"lost_deadline", core::Mutation::kLostDeadline},
@@ -40,6 +40,7 @@ constexpr std::array<std::pair<std::string_view, core::Mutation>, 27> kNames = {
     {"never_replanned", core::Mutation::kNeverReplanned},
     {"never_closed", core::Mutation::kNeverClosed},
     {"idle_work_evicts", core::Mutation::kIdleWorkEvicts},
+    {"growth_ignored", core::Mutation::kGrowthIgnored},
 }};
 
 }  // namespace

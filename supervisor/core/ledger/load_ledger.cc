@@ -30,19 +30,9 @@ std::vector<const FailureRecord*> LoadLedger::all_standing() const {
   return all;
 }
 
-std::optional<std::uint64_t> LoadLedger::charge_lower_bound(std::string_view model,
-                                                            std::string_view domain) const {
-  const auto at = entries_.find(model);
-  if (at == entries_.end()) return std::nullopt;
-  const auto bound = at->second.bounds.find(domain);
-  if (bound == at->second.bounds.end()) return std::nullopt;
-  return bound->second;
-}
-
 void LoadLedger::load_started(const std::string& model, const Uuid& instance,
                               Provenance provenance) {
   Entry& entry = entry_of(model);
-  forget_bounds_if_moved(entry, provenance);
   entry.current = instance;
   entry.loading = true;
   entry.started = std::move(provenance);
@@ -72,7 +62,6 @@ LoadLedger::Recorded LoadLedger::record(FailureRecord record) {
     entry.decided = true;
     take_back(entry);
     recorded.before = lift(entry, {record.ended, LiftCause::kSuperseded, std::nullopt, {}});
-    learn_bounds(entry, record);
     entry.shortages = record.failing_domain == kLaunchDomain ? entry.shortages + 1 : 0;
     entry.standing = record;
   }
@@ -95,8 +84,6 @@ std::optional<LoadLedger::Lifted> LoadLedger::loaded(const std::string& model, c
   entry->decided = true;
   entry->quick_lifts = 0;
   take_back(*entry);
-  // It fits, whatever was thought.
-  entry->bounds.clear();
   entry->shortages = 0;
   return lift(*entry, {when, LiftCause::kSuccess, std::nullopt, {}});
 }
@@ -114,7 +101,6 @@ std::optional<LoadLedger::Lifted> LoadLedger::judge(const std::string& model, co
                                                     WallTime when) {
   Entry* entry = find(model);
   if (!entry) return std::nullopt;
-  forget_bounds_if_moved(*entry, now);
   if (!entry->standing) return std::nullopt;
   std::optional<MovedField> moved = moved_field(entry->standing->provenance, now);
   if (!moved) return std::nullopt;
@@ -149,11 +135,12 @@ std::vector<LoadLedger::Lifted> LoadLedger::on_start(std::vector<FailureRecord> 
   };
   std::set<std::string> restored;
   for (FailureRecord& record : records) {
+    if (record.lifted) continue;
     const Entry* const known = find(record.model);
     if (known != nullptr && !restored.contains(record.model) &&
         (known->standing || known->decided)) {
       const bool same = known->standing && known->standing->id == record.id;
-      if (record.lifted || same) continue;
+      if (same) continue;
       lifted.push_back({record.id,
                         record.model,
                         record.failure_class,
@@ -162,12 +149,6 @@ std::vector<LoadLedger::Lifted> LoadLedger::on_start(std::vector<FailureRecord> 
     }
     restored.insert(record.model);
     Entry& entry = entry_of(record.model);
-    if (record.lifted && record.lifted->cause == LiftCause::kSuccess) {
-      entry.bounds.clear();
-    } else {
-      learn_bounds(entry, record);
-    }
-    if (record.lifted) continue;
     keep(lift(entry, {when, LiftCause::kSuperseded, std::nullopt, {}}));
     entry.standing = std::move(record);
   }
@@ -252,27 +233,6 @@ std::optional<LoadLedger::Lifted> LoadLedger::lift(Entry& entry, Lift lift) {
 void LoadLedger::take_back(Entry& entry) {
   if (entry.waiting && !entry.standing) entry.standing = std::move(entry.waiting);
   entry.waiting.reset();
-}
-
-void LoadLedger::learn_bounds(Entry& entry, const FailureRecord& record) {
-  if (record.failure_class != FailureClass::kResource &&
-      record.failure_class != FailureClass::kOom) {
-    return;
-  }
-  forget_bounds_if_moved(entry, record.provenance);
-  entry.bounds_for = record.provenance;
-  for (const FailureMemory& memory : record.memory) {
-    // Only the domain that failed needed more than it got.
-    if (!record.failing_domain.empty() && memory.domain != record.failing_domain) continue;
-    const std::optional<std::uint64_t> bound = core::charge_lower_bound(memory);
-    if (!bound) continue;
-    std::uint64_t& known = entry.bounds[memory.domain];
-    known = std::max(known, *bound);
-  }
-}
-
-void LoadLedger::forget_bounds_if_moved(Entry& entry, const Provenance& now) {
-  if (moved_field(entry.bounds_for, now)) entry.bounds.clear();
 }
 
 }  // namespace berth::core

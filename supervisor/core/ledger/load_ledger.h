@@ -55,10 +55,6 @@ class LoadLedger {
   [[nodiscard]] const FailureRecord* standing_or_waiting(std::string_view model) const;
   // Every failure that stands, by model.
   [[nodiscard]] std::vector<const FailureRecord*> all_standing() const;
-  // What the model needs at least in that memory domain, as loads of the same provenance showed
-  // (L21); bytes.
-  [[nodiscard]] std::optional<std::uint64_t> charge_lower_bound(std::string_view model,
-                                                                std::string_view domain) const;
 
   // A load begins: from now on this is the model's current instance (L24), and its failure will be
   // about this provenance (L19).
@@ -94,8 +90,8 @@ class LoadLedger {
   std::optional<Lifted> judge_memory(const std::string& model, std::span<const DomainNow> domains,
                                      WallTime when);
 
-  // The server starts with what the store kept, in any order: the standing records, and lifted ones
-  // where their lower bounds shall count on. What does not outlive a restart or whose provenance
+  // The server starts with the standing records that the store kept, in any order; one that is
+  // lifted says nothing any more. What does not outlive a restart or whose provenance
   // moved meanwhile is lifted. Best before anything else; where it comes later, a model that was
   // loaded or has failed meanwhile keeps what is known of it since, and its older failure is
   // superseded. While a load is under way the older failure waits for how that ends.
@@ -110,11 +106,9 @@ class LoadLedger {
     bool loading = false;                  // `current` is under way
     bool decided = false;                  // a load of this run of the server succeeded or failed
     std::optional<FailureRecord> waiting;  // stands again if `current` is interrupted
-    Provenance bounds_for;                 // the lower bounds are about this
-    std::map<std::string, std::uint64_t, std::less<>> bounds;  // bytes by domain
-    std::uint32_t shortages = 0;    // launches in a row that lacked what starts a process
-    std::set<std::string> written;  // files of arguments that change while it loads
-    int quick_lifts = 0;            // in a row, by files of arguments alone
+    std::uint32_t shortages = 0;           // launches in a row that lacked what starts a process
+    std::set<std::string> written;         // files of arguments that change while it loads
+    int quick_lifts = 0;                   // in a row, by files of arguments alone
     // What the load of the standing failure itself left of its program; absent: nothing of its own.
     std::optional<std::vector<ProgramFile>> left;
   };
@@ -130,8 +124,6 @@ class LoadLedger {
   static std::optional<Lifted> lift(Entry& entry, Lift lift);
   // What waits stands again.
   static void take_back(Entry& entry);
-  static void learn_bounds(Entry& entry, const FailureRecord& record);
-  static void forget_bounds_if_moved(Entry& entry, const Provenance& now);
 
   std::size_t most_models_;
   std::map<std::string, Entry, std::less<>> entries_;  // by model

@@ -163,30 +163,6 @@ TEST(LoadLedger, L21_MemoryLiftsResourceFailures) {
   EXPECT_FALSE(ledger.judge_memory("m", enough, ledger_time(7)));
 }
 
-TEST(LoadLedger, L21_LowerBoundOutlivesTheLiftUntilSuccessOrAnotherProvenance) {
-  LoadLedger ledger;
-  fail(ledger, resource_failure(1));
-  EXPECT_EQ(ledger.charge_lower_bound("m", "host"), 4 * kGiB);
-  EXPECT_FALSE(ledger.charge_lower_bound("m", "CUDA0"));
-  EXPECT_FALSE(ledger.charge_lower_bound("other", "host"));
-  ASSERT_TRUE(ledger.retry("m", "", ledger_time(5)));
-  EXPECT_EQ(ledger.charge_lower_bound("m", "host"), 4 * kGiB);
-  // It goes up, never down, as long as nothing moves.
-  FailureRecord lower = resource_failure(2);
-  lower.memory.front().high_water = 0;
-  fail(ledger, lower);
-  EXPECT_EQ(ledger.charge_lower_bound("m", "host"), 4 * kGiB);
-
-  LoadLedger succeeded = ledger;
-  ASSERT_TRUE(succeeded.loaded("m", lower.instance, ledger_time(6)));
-  EXPECT_FALSE(succeeded.charge_lower_bound("m", "host"));
-
-  Provenance smaller = some_provenance();
-  smaller.window = 1024;
-  ASSERT_TRUE(ledger.judge("m", smaller, ledger_time(6)));
-  EXPECT_FALSE(ledger.charge_lower_bound("m", "host"));
-}
-
 TEST(LoadLedger, L21_RestartDropsWhatIsTransient) {
   std::vector<FailureRecord> records;
   for (int i = 0; i <= static_cast<int>(FailureClass::kUnclassified); ++i) {
@@ -244,21 +220,6 @@ TEST(LoadLedger, L18_RestartLeavesTheNewestOfAModelStanding) {
       unmoved, ledger_time(100));
   EXPECT_EQ(lifted.size(), 2U);
   EXPECT_EQ(ledger.standing("m")->id, numbered_id(3));
-}
-
-TEST(LoadLedger, L21_RestartKeepsLowerBounds) {
-  FailureRecord lifted_by_hand = resource_failure(1);
-  lifted_by_hand.lifted = Lift{ledger_time(5), LiftCause::kHand, std::nullopt, {}};
-  LoadLedger ledger;
-  EXPECT_TRUE(ledger.on_start({lifted_by_hand}, unmoved, ledger_time(100)).empty());
-  EXPECT_EQ(ledger.standing("m"), nullptr);
-  EXPECT_EQ(ledger.charge_lower_bound("m", "host"), 4 * kGiB);
-
-  FailureRecord then_loaded = resource_failure(2);
-  then_loaded.lifted = Lift{ledger_time(9), LiftCause::kSuccess, std::nullopt, {}};
-  LoadLedger other;
-  EXPECT_TRUE(other.on_start({then_loaded, lifted_by_hand}, unmoved, ledger_time(100)).empty());
-  EXPECT_FALSE(other.charge_lower_bound("m", "host"));
 }
 
 TEST(LoadLedger, L18_ForgetsTheOldestFailureBeyondItsBound) {
