@@ -127,11 +127,14 @@ void MeasuredLoads::keep(store::MeasuredRecord& record) {
 
 void MeasuredLoads::launched(const residency::MeteredLoad& load) {
   Running& running = running_[load.instance];
-  running.key = key(load.provenance, load.plan.window, load.plan.at.placement);
+  // A command has neither window nor placement: its own arguments say where it goes.
+  const bool is_command = load.model->settings.kind == catalog::Kind::kCommand;
+  running.key = is_command ? key(load.provenance, 0, {})
+                           : key(load.provenance, load.plan.window, load.plan.at.placement);
   running.model = load.model->name;
   running.pid = load.pid;
   running.plan = load.plan;
-  running.is_command = load.model->settings.kind == catalog::Kind::kCommand;
+  running.is_command = is_command;
 }
 
 // What is no device's is in the host: buffers of the processor, or such that a device reads there.

@@ -219,6 +219,10 @@ std::string MemoryOracle::on_admit(const std::string& model, const std::string& 
   return problem;
 }
 
+void MemoryOracle::on_measured(const std::string& instance, const core::DomainBytes& bytes) {
+  if (const auto live = live_.find(instance); live != live_.end()) live->second.at.bytes = bytes;
+}
+
 // M9: where an older one would have fitted as soon as what goes is gone, it does so still.
 std::string MemoryOracle::check_theft(const std::string& model,
                                       const core::PlacementOption& at) const {

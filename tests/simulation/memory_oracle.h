@@ -34,6 +34,8 @@ class MemoryOracle {
   // An instance is created there.
   [[nodiscard]] std::string on_admit(const std::string& model, const std::string& instance,
                                      const core::PlacementOption& at);
+  // It turned out to take this.
+  void on_measured(const std::string& instance, const core::DomainBytes& bytes);
   [[nodiscard]] std::string on_event(const Event& event);
   void on_served(const SimRequest& request);
   void on_leaves(const SimRequest& request);

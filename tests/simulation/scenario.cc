@@ -268,7 +268,11 @@ void Scenario::act() {
   } else if (dice < 93) {
     pin_something();
   } else if (dice < 95) {
-    change_memory();
+    if (random_.percent(70)) {
+      change_memory();
+    } else {
+      measure_something();
+    }
   } else if (dice < 96) {
     unload(random_.pick(models_)->name, true);
   } else if (dice < 98) {

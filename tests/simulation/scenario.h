@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -60,6 +61,9 @@ class Scenario {
   [[nodiscard]] bool log_told_of_the_end(const SimWorker& worker) const;
   void draw_memory();
   void change_memory();
+  // What a process was measured to take; absent: as it was predicted, or it has died.
+  [[nodiscard]] std::optional<residency::MeasuredCharge> measure(const Uuid& instance);
+  void measure_something();
   void notice_return(const std::string& instance);
   void pin_something();
   void show_memory();

@@ -61,6 +61,9 @@ void Scenario::draw_memory() {
       return calm_ || !random_.percent(5);
     };
   }
+  world_.meter.measure = [this](const residency::MeteredLoad& load) {
+    return random_.percent(30) ? measure(load.instance) : std::nullopt;
+  };
   world_.on_admit = [this](const std::string& model, const std::string& instance,
                            const residency::LaunchPlan& plan) {
     violate(oracle_->on_admit(model, instance, plan.at));
@@ -82,6 +85,32 @@ void Scenario::change_memory() {
     say("foreign use of " + domain.id + " is " + std::to_string(domain.foreign / kMiB) + " MiB");
   }
   residency_->memory_changed();
+}
+
+std::optional<residency::MeasuredCharge> Scenario::measure(const Uuid& instance) {
+  const std::string id = instance.to_string();
+  const core::PlacementOption* const at = world_.memory.placed(id);
+  const auto worker = world_.workers.by_instance(id);
+  if (at == nullptr || !worker || worker->ended()) return std::nullopt;
+  residency::MeasuredCharge charge;
+  for (core::DomainIndex i = 0; i < core::kMaxDomains; ++i) {
+    charge.bytes[i] = at->bytes[i] / 100 * random_.between(std::uint64_t{70}, std::uint64_t{140});
+  }
+  world_.memory.measured(id, charge.bytes);
+  oracle_->on_measured(id, charge.bytes);
+  say("an instance is measured");
+  ++reached_["measured"];
+  return charge;
+}
+
+void Scenario::measure_something() {
+  for (const residency::InstanceSnapshot& instance : residency_->instances()) {
+    if (instance.state != "ready" && instance.state != "busy") continue;
+    if (!random_.percent(50)) continue;
+    const Uuid id = Uuid::parse(instance.id);
+    if (const auto charge = measure(id)) residency_->recharge(id, *charge);
+    return;
+  }
 }
 
 // What a process that is gone gives back late is seen by the next sample.

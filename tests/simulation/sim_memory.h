@@ -32,6 +32,10 @@ class SimMemory {
   void admitted(const std::string& instance, const core::PlacementOption& at) {
     placed_[instance] = at;
   }
+  // It turned out to hold that much.
+  void measured(const std::string& instance, const core::DomainBytes& bytes) {
+    placed_[instance].bytes = bytes;
+  }
   // What the process of that instance holds now: nothing before it was started.
   [[nodiscard]] core::DomainBytes held_by(const SimWorker& worker) const;
   // The domains with what processes that are gone have not given back: nobody's, so it is foreign.

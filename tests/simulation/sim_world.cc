@@ -58,7 +58,8 @@ residency::Environment SimWorld::environment() {
       },
       [this] { ++standing_met; },
       {},
-      memory.access()};
+      memory.access(),
+      &meter};
 }
 
 std::shared_ptr<catalog::Model> make_model(std::string name) {

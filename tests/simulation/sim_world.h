@@ -15,6 +15,7 @@
 #include "tests/simulation/sim_ids.h"
 #include "tests/simulation/sim_log_watcher.h"
 #include "tests/simulation/sim_memory.h"
+#include "tests/simulation/sim_meter.h"
 #include "tests/simulation/sim_store.h"
 #include "tests/simulation/sim_workers.h"
 
@@ -37,6 +38,7 @@ struct SimWorld {
   SimWorkers workers{clock};
   SimLogWatcher logs{clock, workers};
   SimMemory memory{clock, workers};
+  SimMeter meter;
   // Called when an instance was made.
   std::function<void(const std::string& model, const std::string& instance,
                      const residency::LaunchPlan& plan)>
