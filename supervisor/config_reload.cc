@@ -1,6 +1,7 @@
 #include "supervisor/config_reload.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -8,6 +9,10 @@ namespace berth {
 namespace {
 
 constexpr std::string_view kServer = "server.";
+// What of it is only looked up when somebody waits.
+constexpr std::array<std::string_view, 5> kWaits = {"server.queue_timeout", "server.max_wait",
+                                                    "server.swap_drain", "server.grace",
+                                                    "server.retry_grace"};
 
 std::string summary(const catalog::ConfigResult& read) {
   if (read.problems.empty()) return "it cannot be read";
@@ -32,9 +37,16 @@ ConfigReload reload_config(const catalog::Config& now, catalog::ConfigResult rea
     return reload;
   }
   catalog::Config config = *std::move(read.config);
-  config.server = now.server;
+  catalog::ServerConfig server = now.server;
+  server.queue_timeout = config.server.queue_timeout;
+  server.max_wait = config.server.max_wait;
+  server.swap_drain = config.server.swap_drain;
+  server.grace = config.server.grace;
+  server.retry_grace = config.server.retry_grace;
+  config.server = std::move(server);
   for (catalog::Setting& setting : config.settings) {
     if (!setting.key.starts_with(kServer)) continue;
+    if (std::ranges::find(kWaits, setting.key) != kWaits.end()) continue;
     const auto old = std::ranges::find(now.settings, setting.key, &catalog::Setting::key);
     if (old == now.settings.end() || old->value == setting.value) continue;
     reload.unapplied.push_back(setting.key);

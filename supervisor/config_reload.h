@@ -16,11 +16,12 @@ catalog::ConfigResult read_config(const DaemonOptions& options);
 struct ConfigReload {
   std::shared_ptr<const catalog::Config> config;  // to go on with; null: the one of before
   std::string problem;                 // why that one stays: the first problem, and how many more
-  std::vector<std::string> unapplied;  // keys of [server] that take a restart
+  std::vector<std::string> unapplied;  // keys that take a restart
 };
 
-// Models, their settings and directories are those of `read`; [server] stays as it is in `now`, as
-// listeners and directories cannot be changed while they are used. Pure.
+// Models, their settings and directories, [auth], [memory] and the waits for room are those of
+// `read`; the rest of [server] stays as it is in `now`, as listeners and directories cannot be
+// changed while they are used. Pure.
 ConfigReload reload_config(const catalog::Config& now, catalog::ConfigResult read);
 
 }  // namespace berth

@@ -47,7 +47,7 @@
 #include "supervisor/leftover_cleaner.h"
 #include "supervisor/load_provenance.h"
 #include "supervisor/loop_monitor.h"
-#include "supervisor/memory/host_memory.h"
+#include "supervisor/machine_memory.h"
 #include "supervisor/memory/oom_kill.h"
 #include "supervisor/process/asio_clock.h"
 #include "supervisor/process/directories.h"
@@ -104,19 +104,6 @@ std::vector<std::string> own_environment() {
     variables.emplace_back(*variable);
   }
   return variables;
-}
-
-// The memory that loads take, as it is now.
-std::vector<core::DomainNow> memory_domains() {
-  const Result<memory::HostMemory> host = memory::read_host_memory();
-  if (!host) return {};
-  return {{"host", host->available, std::nullopt}};
-}
-
-std::vector<admin::DomainMemory> domain_memory() {
-  const Result<memory::HostMemory> host = memory::read_host_memory();
-  if (!host) return {{"host", std::nullopt, std::nullopt}};
-  return {{"host", host->total, host->available}};
 }
 
 // Sockets of workers that were killed with an earlier daemon. One that still listens is kept.
@@ -233,6 +220,7 @@ class Daemon {
   void take_cgroup() {
     const Result<std::string> own = process::delegated_cgroup();
     if (own) {
+      cgroup_ = *own;
       Result<std::unique_ptr<process::WorkerCgroups>> taken =
           process::WorkerCgroups::take_over(*own);
       if (taken) {
@@ -326,13 +314,18 @@ class Daemon {
     requests_ = std::make_unique<residency::RequestBook>(clock_, *events_);
     requests_->on_end(
         [this](const residency::RequestRecord& record) { metrics_->on_request_end(record); });
-    residency::Limits limits;
-    limits.queue_timeout = config_->server.queue_timeout;
-    limits.cores = usable_cores();
-    limits.plan.max_wait = config_->server.max_wait;
-    limits.plan.grace = config_->server.grace;
-    limits.plan.retry_grace = config_->server.retry_grace;
-    limits.swap_drain = config_->server.swap_drain;
+    memory_.emplace(MachineMemory::Parts{.clock = clock_,
+                                         .events = *events_,
+                                         .run_blocking = run_blocking_,
+                                         .on_readable = readable_on(io_),
+                                         .launcher = *launcher_,
+                                         .worker_program = worker,
+                                         .environment = own_environment(),
+                                         .cgroup = cgroup_,
+                                         .budgets = config_->memory.budgets,
+                                         .instances = [this] { return residency_->instances(); },
+                                         .on_changed = [this] { residency_->memory_changed(); }});
+    events_->add_outlet([this](const Event& event) { memory_->on_event(event); });
     residency_ = std::make_unique<residency::Residency>(
         residency::Environment{
             .clock = clock_,
@@ -365,7 +358,7 @@ class Daemon {
                   return load_provenance(model, environment, programs_->files_of(model.name),
                                          drivers_->drivers());
                 },
-            .memory = memory_domains,
+            .memory = [this] { return memory_->keeper().free_now(); },
             .watch_tree =
                 [this](pid_t pid, std::uint64_t start_ticks, UniqueFd log) {
                   return std::make_unique<ProcessTreeSampler>(clock_, run_blocking_, pid,
@@ -384,9 +377,21 @@ class Daemon {
                   });
                 },
             .standing_met = [this] { programs_->standing_met(); },
-            .oom_counted = [this](pid_t pid) { return launcher_->counted_oom_kill(pid); }},
-        limits);
+            .oom_counted = [this](pid_t pid) { return launcher_->counted_oom_kill(pid); },
+            .memory_access = memory_->keeper().access()},
+        limits());
     return {};
+  }
+
+  [[nodiscard]] residency::Limits limits() const {
+    residency::Limits limits;
+    limits.queue_timeout = config_->server.queue_timeout;
+    limits.cores = usable_cores();
+    limits.plan.max_wait = config_->server.max_wait;
+    limits.plan.grace = config_->server.grace;
+    limits.plan.retry_grace = config_->server.retry_grace;
+    limits.swap_drain = config_->server.swap_drain;
+    return limits;
   }
 
   // What the kernel tells of the process that is launched next comes behind the place at which its
@@ -429,12 +434,15 @@ class Daemon {
                                    .on_changed = [this] { callers_->changed(); }});
     // L4: what an earlier run left behind goes before anything is loaded.
     cleaner_->start([this] {
-      catalog_->start([this] {
-        programs_->start([this] {
-          residency_->restore_failures([this] { keys_->use(config_->auth, [this] { listen(); }); });
-        });
-      });
+      memory_->keeper().start([this] { on_part_known(); });
+      catalog_->start([this] { programs_->start([this] { on_part_known(); }); });
     });
+  }
+
+  // Memory and models are found side by side.
+  void on_part_known() {
+    if (--unknown_parts_ > 0) return;
+    residency_->restore_failures([this] { keys_->use(config_->auth, [this] { listen(); }); });
   }
 
   void listen() {
@@ -453,7 +461,7 @@ class Daemon {
         .loop_lag = [this] { return monitor_->worst_lag(); },
         .process_memory = process_memory,
         .tree_memory = admin::remembered(clock_, kMemoryAge, tree_memory),
-        .domains = domain_memory,
+        .domains = [this] { return memory_->keeper().shown(); },
         .on_readable = readable_on(io_),
         .run_blocking = run_blocking_});
     fronts_.emplace(Fronts::Parts{.state = *state_,
@@ -538,9 +546,11 @@ class Daemon {
       config_ = std::move(reloaded.config);
       state_->config = config_;
       catalog_->use(config_);
+      residency_->use_waits(limits());
     }
     catalog_->rescan();
     drivers_->look();
+    memory_->keeper().use(config_->memory.budgets);
     keys_->use(config_->auth);
     if (std::exchange(reload_wanted_, false)) reload();
   }
@@ -570,6 +580,7 @@ class Daemon {
     if (keys_) std::ranges::move(keys_->problems(), std::back_inserter(problems));
     if (!cgroup_problem_.empty()) problems.push_back(cgroup_problem_);
     if (!config_problem_.empty()) problems.push_back(config_problem_);
+    std::ranges::move(memory_->keeper().problems(), std::back_inserter(problems));
     return problems;
   }
 
@@ -650,6 +661,7 @@ class Daemon {
   std::optional<admin::Metrics> metrics_;
   std::unique_ptr<admin::EventHub> events_;
   std::unique_ptr<process::WorkerCgroups> cgroups_;  // null: there are none
+  std::string cgroup_;                               // that was delegated; empty: none
   std::string cgroup_problem_;                       // why, where there should be; empty: none
   std::optional<process::RealLauncher> launcher_;
   memory::KernelLogPlaces kernel_log_{[this](pid_t pid) { return launcher_->owns(pid); }};
@@ -674,6 +686,7 @@ class Daemon {
   std::optional<CatalogKeeper> catalog_;
   std::optional<ProgramWatch> programs_;
   std::optional<DriverKeeper> drivers_;
+  std::optional<MachineMemory> memory_;
   std::unique_ptr<residency::RequestBook> requests_;
   std::unique_ptr<residency::Residency> residency_;
   std::optional<LoopMonitor> monitor_;
@@ -685,6 +698,7 @@ class Daemon {
   std::optional<admin::ServerState> state_;
   std::optional<Fronts> fronts_;
 
+  int unknown_parts_ = 2;  // before it listens: memory, models
   std::atomic<bool> ready_{false};
   bool stopping_ = false;
   bool rereading_ = false;

@@ -26,6 +26,23 @@ bool uses_vulkan(const catalog::ModelSettings& settings) {
                      [](const std::string& device) { return device.starts_with("Vulkan"); });
 }
 
+std::vector<std::string> environment_of_worker(const std::vector<std::string>& environment,
+                                               bool with_vulkan) {
+  std::vector<std::string> kept = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "GGML_NO_BACKTRACE=1"};
+  // Vulkan's drivers are loaded by name, and load further libraries by name. With a private prefix
+  // they must be its own, which no run path of ours can say. Never for another program: the prefix
+  // has a C library of its own.
+  if (BERTH_LLAMA_PRIVATE != 0 && with_vulkan) {
+    kept.emplace_back("LD_LIBRARY_PATH=" BERTH_LLAMA_LIB_DIR);
+  }
+  for (const std::string& variable : environment) {
+    if (configures_devices(variable) && !variable.starts_with("GGML_NO_BACKTRACE=")) {
+      kept.push_back(variable);
+    }
+  }
+  return kept;
+}
+
 }  // namespace
 
 bool configures_devices(std::string_view variable) {
@@ -95,19 +112,11 @@ std::vector<std::string> first_load_arguments() {
 
 std::vector<std::string> worker_environment(const std::vector<std::string>& environment,
                                             const catalog::ModelSettings& settings) {
-  std::vector<std::string> kept = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "GGML_NO_BACKTRACE=1"};
-  // Vulkan's drivers are loaded by name, and load further libraries by name. With a private prefix
-  // they must be its own, which no run path of ours can say. Never for another program: the prefix
-  // has a C library of its own.
-  if (BERTH_LLAMA_PRIVATE != 0 && uses_vulkan(settings)) {
-    kept.emplace_back("LD_LIBRARY_PATH=" BERTH_LLAMA_LIB_DIR);
-  }
-  for (const std::string& variable : environment) {
-    if (configures_devices(variable) && !variable.starts_with("GGML_NO_BACKTRACE=")) {
-      kept.push_back(variable);
-    }
-  }
-  return kept;
+  return environment_of_worker(environment, uses_vulkan(settings));
+}
+
+std::vector<std::string> listing_environment(const std::vector<std::string>& environment) {
+  return environment_of_worker(environment, true);
 }
 
 }  // namespace berth

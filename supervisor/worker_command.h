@@ -36,4 +36,7 @@ bool configures_devices(std::string_view variable);
 std::vector<std::string> worker_environment(const std::vector<std::string>& environment,
                                             const catalog::ModelSettings& settings);
 
+// The same for a worker that lists all devices that there are.
+std::vector<std::string> listing_environment(const std::vector<std::string>& environment);
+
 }  // namespace berth

@@ -38,9 +38,16 @@ Manager::Manager(Environment environment, const Limits& limits)
                   return room_.charged(model, without);
                 }),
       post_mortem_(environment_),
-      room_(environment_, *this, limits) {}
+      room_(environment_, *this, limits_) {}
 
 Manager::~Manager() = default;
+
+void Manager::use_waits(const Limits& limits) {
+  limits_.plan = limits.plan;
+  limits_.swap_drain = limits.swap_drain;
+  limits_.queue_timeout = limits.queue_timeout;
+  room_.changed();
+}
 
 core::Ticket Manager::acquire(const std::shared_ptr<const catalog::Model>& model,
                               RequestClass request_class, SteadyTime deadline,

@@ -89,6 +89,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
   bool unpin(const std::string& model);
   [[nodiscard]] bool pinned(const std::string& model) const;
   [[nodiscard]] Room& room() { return room_; }
+  void use_waits(const Limits& limits);
   // No client is called any more.
   void detach() { detached_ = true; }
 
@@ -162,7 +163,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void on_room_wait(const std::string& model) override;
 
   Environment environment_;
-  const Limits limits_;
+  Limits limits_;
   core::WaitingTotal total_;
   bool detached_ = false;
   core::Ticket next_ticket_ = 1;

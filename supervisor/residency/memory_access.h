@@ -92,6 +92,8 @@ struct MemoryAccess {
   // answers on the core strand, never from within the call.
   std::function<void(std::shared_ptr<const catalog::Model> model, std::function<void(Status)> done)>
       check{};
+  // The machine is critically short of memory (S18): grace protects nothing. Empty: it never is.
+  std::function<bool()> critical_pressure{};
   std::function<BankUse()> bank{};
   // Gives back that much of the bank, or what there is; memory_changed() says when.
   std::function<void(const core::DomainBytes& bytes)> shrink_bank{};

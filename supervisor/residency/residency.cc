@@ -61,6 +61,10 @@ void Residency::recharge(const Uuid& instance, const MeasuredCharge& charge) {
   impl_->manager->room().recharge(instance, charge);
 }
 
+void Residency::use_waits(const Limits& limits) {
+  impl_->manager->use_waits(limits);
+}
+
 void Residency::memory_changed() {
   impl_->manager->memory_changed();
 }

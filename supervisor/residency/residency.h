@@ -273,6 +273,9 @@ class Residency {
   bool unpin(const std::string& model);
   [[nodiscard]] bool pinned(const std::string& model) const;
 
+  // Other waits for room, from now on: plan, swap_drain and queue_timeout of `limits`. What waits
+  // already keeps its deadline.
+  void use_waits(const Limits& limits);
   // What MemoryAccess shows changed: the domains, foreign use, a budget, the bank.
   void memory_changed();
   // That instance was measured to take something else than it is charged: from now on it is charged

@@ -181,6 +181,8 @@ core::Snapshot Room::snapshot() const {
   snapshot.entries = entries();
   snapshot.holds = holds_;
   snapshot.policy = limits_.plan;
+  const auto& critical = environment_.memory_access.critical_pressure;
+  if (critical) snapshot.policy.critical_pressure = critical();
   if (mutated(Mutation::kNoGrace)) snapshot.policy.grace = Duration::zero();
   if (mutated(Mutation::kNeverClosed)) snapshot.policy.max_wait = std::chrono::hours(1);
   if (environment_.memory_access.bank) {

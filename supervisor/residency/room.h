@@ -63,7 +63,7 @@ class Room {
     bool operator==(const Waiting&) const = default;
   };
 
-  // Both references outlive it.
+  // All references outlive it.
   Room(const Environment& environment, RoomHost& host, const Limits& limits);
   Room(const Room&) = delete;
   Room& operator=(const Room&) = delete;
@@ -127,7 +127,7 @@ class Room {
 
   const Environment& environment_;
   RoomHost& host_;
-  const Limits limits_;
+  const Limits& limits_;
   MemoryBook book_;
   bool posted_ = false;
   bool planning_ = false;                   // what it does itself changes the book, too

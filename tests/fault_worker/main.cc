@@ -18,6 +18,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -162,6 +163,11 @@ int main(int argc, char** argv) {
   const std::span<const char* const> arguments(argv, static_cast<std::size_t>(argc));
   if (arguments.size() > 1 && std::string_view(arguments[1]) == "command") {
     return berth::fault::command_main(arguments.subspan(2));
+  }
+  // As a machine without devices.
+  if (arguments.size() > 1 && std::string_view(arguments[1]) == "--devices") {
+    std::puts(R"({"devices":[]})");
+    return 0;
   }
   return berth::fault::worker_main(arguments.subspan(1));
 }

@@ -101,6 +101,7 @@ struct Domain {
     const std::uint64_t kept = saturating_add(foreign, total / 20);
     return lost ? 0 : std::min(budget, total > kept ? total - kept : 0);
   }
+  bool operator==(const Domain&) const = default;
 };
 
 // The host first. At most kMaxDomains.

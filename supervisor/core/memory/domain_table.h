@@ -62,6 +62,7 @@ struct DomainTable {
   std::vector<std::string> problems;
 
   [[nodiscard]] std::optional<DomainIndex> find(std::string_view id) const;
+  bool operator==(const DomainTable&) const = default;
 };
 
 // `host_total`: bytes of main memory. The domains of devices are in the order of their ids, which

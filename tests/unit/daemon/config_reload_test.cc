@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdint>
 #include <string>
 
 namespace berth {
@@ -41,6 +43,24 @@ TEST(ConfigReload, WhatTakesARestartIsNamedAndStaysAsItIs) {
               ::testing::UnorderedElementsAre("server.drain_timeout", "server.log_keep"));
   EXPECT_EQ(reload.config->server, now.server);
   EXPECT_EQ(reload.config->settings, now.settings);
+}
+
+TEST(ConfigReload, M1_BudgetsAndTheWaitsForRoomTakeEffect) {
+  const catalog::Config now = config(kServer);
+  const ConfigReload reload = reload_config(
+      now, parse(std::string(kServer) +
+                 "max_wait = \"3s\"\ngrace = \"1s\"\nretry_grace = \"2s\"\nswap_drain = \"9s\"\n"
+                 "queue_timeout = \"1m\"\nlog_keep = 9\n[memory]\nhost_budget = \"4GiB\"\n"));
+  ASSERT_TRUE(reload.config);
+  EXPECT_THAT(reload.unapplied, ::testing::ElementsAre("server.log_keep"));
+  const catalog::ServerConfig& server = reload.config->server;
+  EXPECT_EQ(server.max_wait, std::chrono::seconds(3));
+  EXPECT_EQ(server.grace, std::chrono::seconds(1));
+  EXPECT_EQ(server.retry_grace, std::chrono::seconds(2));
+  EXPECT_EQ(server.swap_drain, std::chrono::seconds(9));
+  EXPECT_EQ(server.queue_timeout, std::chrono::minutes(1));
+  EXPECT_EQ(server.log_keep, now.server.log_keep);
+  EXPECT_EQ(reload.config->memory.budgets.host, std::uint64_t{4} << 30U);
 }
 
 TEST(ConfigReload, AWrongFileChangesNothing) {

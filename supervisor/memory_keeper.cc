@@ -1,0 +1,350 @@
+#include "supervisor/memory_keeper.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "common/durations.h"
+#include "common/units.h"
+#include "supervisor/core/memory/renewed_table.h"
+#include "supervisor/memory/host_memory.h"
+
+namespace berth {
+namespace {
+
+// Of the main memory, where the kernel does not say it.
+constexpr std::uint64_t kUnknownTotal = std::uint64_t{1} << 50U;
+
+std::string words_of(const core::Domains& domains) {
+  std::string text;
+  for (const core::Domain& domain : domains) {
+    if (domain.lost) continue;
+    if (!text.empty()) text += ", ";
+    text += domain.id + ": " + format_bytes(domain.budget) + " of " + format_bytes(domain.total);
+  }
+  return text;
+}
+
+std::string words_of(const core::Pressure& pressure) {
+  std::string text;
+  for (const core::PressureEvidence& sign : pressure.evidence) {
+    if (!text.empty()) text += ", ";
+    text += core::pressure_sign_name(sign.sign);
+    if (!sign.domain.empty()) text += " of " + sign.domain;
+  }
+  return text;
+}
+
+std::uint64_t apart(std::uint64_t a, std::uint64_t b) {
+  return std::max(a, b) - std::min(a, b);
+}
+
+}  // namespace
+
+MemoryKeeper::MemoryKeeper(Parts parts)
+    : parts_(std::move(parts)),
+      round_({.clock = parts_.clock,
+              .run_blocking = parts_.run_blocking,
+              .read_host = parts_.read_host,
+              .probe = parts_.probe}) {}
+
+MemoryKeeper::~MemoryKeeper() {
+  *self_ = nullptr;
+}
+
+// --- which domains there are
+
+void MemoryKeeper::start(std::function<void()> done) {
+  ahead_ = parts_.clock.boot_now().time_since_epoch() - parts_.clock.now().time_since_epoch();
+  list(std::move(done));
+}
+
+void MemoryKeeper::use(const core::BudgetConfig& budgets) {
+  if (parts_.budgets != budgets) {
+    parts_.budgets = budgets;
+    if (!table_.domains.empty()) make_table();
+  }
+  list({});
+}
+
+void MemoryKeeper::list(std::function<void()> done) {
+  if (done) list_done_.push_back(std::move(done));
+  if (std::exchange(listing_, true)) {
+    list_again_ = true;
+    return;
+  }
+  parts_.lister.list([self = self_](DeviceLister::Devices devices) {
+    if (*self != nullptr) (*self)->on_listed(std::move(devices));
+  });
+}
+
+void MemoryKeeper::on_listed(DeviceLister::Devices devices) {
+  list_problem_.clear();
+  if (devices) {
+    listed_ = *std::move(devices);
+  } else {
+    list_problem_ =
+        "The devices could not be listed, so that only those that were known before "
+        "are used: berth-worker --devices: " +
+        devices.error().message;
+  }
+  ask_driver_ = true;
+  sample([this] {
+    make_table();
+    listing_ = false;
+    for (const auto& done : std::exchange(list_done_, {})) done();
+    if (std::exchange(list_again_, false)) list({});
+  });
+}
+
+void MemoryKeeper::make_table() {
+  std::vector<core::DriverDevice> known;
+  for (const memory::DeviceReading& one : now_.devices) {
+    known.push_back({one.uuid, one.pci, one.name, one.total});
+  }
+  const std::uint64_t host = memory::usable_host_memory(now_.host);
+  core::DomainTable table = core::renewed(
+      table_,
+      core::make_domain_table(host == 0 ? kUnknownTotal : host, listed_, known, parts_.budgets));
+  put_listed_use(table);
+  const bool changed = table != table_;
+  table_ = std::move(table);
+  if (changed) parts_.events.emit_typed(events::MemoryDomains{.domains = words_of(table_.domains)});
+  look();
+}
+
+// Of devices that no driver's library tells of: what was used when they were listed, of that what
+// is not ours.
+void MemoryKeeper::put_listed_use(core::DomainTable& table) const {
+  const auto charged = parts_.charged ? parts_.charged() : std::vector<memory::ChargedProcess>();
+  for (const core::ListedDevice& device : listed_) {
+    const auto row = table.by_device.find(device.name);
+    if (row == table.by_device.end() || row->second == core::kHostDomain) continue;
+    core::Domain& domain = table.domains[row->second];
+    // A part of the host's memory that is a domain of its own has no use by others of its own.
+    const auto budget = parts_.budgets.devices.find(domain.id);
+    const auto by_name = parts_.budgets.devices.find(device.name);
+    const bool own = (budget != parts_.budgets.devices.end() && budget->second.own) ||
+                     (by_name != parts_.budgets.devices.end() && by_name->second.own);
+    if (own || device.total == 0) continue;
+    const std::uint64_t used = device.total - std::min(device.total, device.free);
+    const auto before = row->second < table_.domains.size()
+                            ? std::optional(table_.domains[row->second].foreign)
+                            : std::nullopt;
+    domain.foreign = memory::foreign_by_charge(used, row->second, charged, before);
+  }
+}
+
+// --- samples
+
+void MemoryKeeper::sample(std::function<void()> done) {
+  wanted_.push_back(std::move(done));
+  if (!running_) begin_round();
+}
+
+void MemoryKeeper::begin_round() {
+  running_ = true;
+  next_.reset();
+  under_way_ = std::exchange(wanted_, {});
+  const SteadyTime now = parts_.clock.now();
+  // A driver that is asked keeps its device awake: seldom, where nothing of ours is there.
+  const bool used = parts_.charged && !parts_.charged().empty();
+  const bool due = now - driver_asked_ >= kIdleDriver;
+  const bool wanted = !under_way_.empty() || used || due;
+  const bool ask = std::exchange(ask_driver_, false) || (!no_driver_ && wanted);
+  if (ask) driver_asked_ = now;
+  round_.run(ask, [this](MemoryRound::Found found) { on_round(std::move(found)); });
+}
+
+void MemoryKeeper::on_round(MemoryRound::Found found) {
+  if (found.host) now_.host = *std::move(found.host);
+  now_.other_numbers = parts_.other_numbers;
+  if (found.devices) take_devices(*found.devices);
+  if (!table_.domains.empty()) look();
+  running_ = false;
+  for (const auto& done : std::exchange(under_way_, {})) done();
+  notice_sleep();
+  if (running_) return;
+  if (!wanted_.empty()) return begin_round();
+  next_ = parts_.clock.sleep_for(core::pressure_interval(now_.host.stall.has_value()),
+                                 [this] { begin_round(); });
+}
+
+void MemoryKeeper::take_devices(const memory::DeviceProbe::Readings& readings) {
+  const SteadyTime now = parts_.clock.now();
+  if (readings) {
+    const auto ids = [](const std::vector<memory::DeviceReading>& devices) {
+      std::set<std::string> all;
+      for (const auto& one : devices) all.insert(one.uuid);
+      return all;
+    };
+    const std::set<std::string> there = ids(*readings);
+    // Its devices have other ids as soon as it tells them.
+    const bool anew = !listing_ && !std::ranges::includes(driver_ids_, there);
+    driver_ids_.insert(there.begin(), there.end());
+    now_.devices = *readings;
+    driver_answer_ = now;
+    driver_late_ = false;
+    no_driver_ = false;
+    driver_problem_.clear();
+    if (anew) list({});
+    return;
+  }
+  const bool known = !driver_ids_.empty();
+  // Its library may be there without a driver, or a device.
+  const bool needed = std::ranges::any_of(
+      listed_, [](const core::ListedDevice& device) { return device.name.starts_with("CUDA"); });
+  no_driver_ = !known && (!needed || readings.error().reason == Reason::kNotFound);
+  if (no_driver_) return driver_problem_.clear();
+  if (known && now - driver_answer_ < kDriverPatience) return;
+  driver_late_ = known;
+  driver_problem_ = "What devices have free is not known: " + readings.error().message;
+}
+
+void MemoryKeeper::look() {
+  const auto charged = parts_.charged ? parts_.charged() : std::vector<memory::ChargedProcess>();
+  const core::Domains before =
+      std::exchange(domains_, memory::domains_now(table_, domains_, now_, charged));
+  for (core::Domain& domain : domains_) {
+    if (!driver_ids_.contains(domain.id)) continue;
+    if (driver_late_ || memory::reading_of(domain, now_.devices) == nullptr) domain.lost = true;
+  }
+  show();
+  tell_problems();
+  const bool was_critical = critical();
+  take_pressure();
+  tell_processes();
+  if (parts_.on_changed && (tells_more(before) || critical() != was_critical)) parts_.on_changed();
+}
+
+bool MemoryKeeper::tells_more(const core::Domains& before) const {
+  if (before.size() != domains_.size()) return true;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    core::Domain was = before[i];
+    if (apart(was.foreign, domains_[i].foreign) >= kTellBytes) return true;
+    was.foreign = domains_[i].foreign;
+    if (was.id != domains_[i].id || was.total != domains_[i].total ||
+        was.budget != domains_[i].budget || was.lost != domains_[i].lost) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void MemoryKeeper::take_pressure() {
+  core::PressureSample sample = memory::pressure_sample(domains_, now_, allocation_failures_);
+  const core::PressureLevel before = pressure_.level;
+  pressure_ = core::pressure_of(sample, pressure_sample_ ? &*pressure_sample_ : nullptr);
+  pressure_sample_ = std::move(sample);
+  if (pressure_.level == before) return;
+  parts_.events.emit_typed(
+      events::MemoryPressure{.level = std::string(core::pressure_level_name(pressure_.level)),
+                             .before = std::string(core::pressure_level_name(before)),
+                             .source = std::string(core::pressure_source_name(pressure_.source)),
+                             .evidence = words_of(pressure_)});
+}
+
+void MemoryKeeper::tell_processes() {
+  if (!parts_.on_process) return;
+  std::map<pid_t, std::uint64_t> on_host;
+  for (const memory::OwnProcess& process : now_.host.processes) {
+    on_host[process.child] += process.bytes;
+  }
+  for (const auto& [child, bytes] : on_host) {
+    parts_.on_process(child, core::kHostDomain, bytes);
+    for (std::size_t i = 1; i < domains_.size(); ++i) {
+      const memory::DeviceReading* const device = memory::reading_of(domains_[i], now_.devices);
+      if (device == nullptr || domains_[i].lost) continue;
+      const std::uint64_t held = memory::own_use(*device, now_, child).value_or(0);
+      if (held > 0) parts_.on_process(child, static_cast<core::DomainIndex>(i), held);
+    }
+  }
+}
+
+void MemoryKeeper::notice_sleep() {
+  const Duration ahead =
+      parts_.clock.boot_now().time_since_epoch() - parts_.clock.now().time_since_epoch();
+  if (ahead - std::exchange(ahead_, ahead) >= kSlept) list({});
+}
+
+// --- what others ask
+
+std::vector<std::string> MemoryKeeper::problems() const {
+  std::vector<std::string> all = table_.problems;
+  if (!list_problem_.empty()) all.push_back(list_problem_);
+  if (!driver_problem_.empty()) all.push_back(driver_problem_);
+  for (const core::Domain& domain : domains_) {
+    const bool used = std::ranges::any_of(table_.by_device, [&](const auto& device) {
+      return table_.domains[device.second].id != domain.id && device.first == domain.device;
+    });
+    // One whose memory counts in another domain by now is not missed.
+    if (domain.lost && !used) {
+      all.push_back(domain.id + " is not there, or does not answer: nothing new is loaded there.");
+    }
+  }
+  return all;
+}
+
+void MemoryKeeper::tell_problems() {
+  std::set<std::string> now;
+  for (std::string& problem : problems()) {
+    if (!told_.contains(problem)) {
+      parts_.events.emit_typed(events::ServerDegraded{.part = "memory", .problem = problem});
+    }
+    now.insert(std::move(problem));
+  }
+  told_ = std::move(now);
+}
+
+std::vector<core::DomainNow> MemoryKeeper::free_now() const {
+  memory::MachineReading now = now_;
+  if (const auto machine = memory::read_host_memory()) now.host.machine = *machine;
+  const auto free = memory::free_now(domains_, now);
+  std::vector<core::DomainNow> all;
+  for (std::size_t i = 0; i < domains_.size(); ++i) {
+    all.push_back({domains_[i].id, free[i], std::nullopt});
+  }
+  return all;
+}
+
+void MemoryKeeper::show() {
+  const auto free = memory::free_now(domains_, now_);
+  std::vector<admin::DomainMemory> all;
+  for (std::size_t i = 0; i < domains_.size(); ++i) {
+    all.push_back({domains_[i].id, domains_[i].total, free[i]});
+  }
+  if (now_.host.machine) all.front().total = memory::usable_host_memory(now_.host);
+  const std::lock_guard lock(mutex_);
+  shown_.swap(all);
+}
+
+std::vector<admin::DomainMemory> MemoryKeeper::shown() const {
+  const std::lock_guard lock(mutex_);
+  return shown_;
+}
+
+residency::MemoryAccess MemoryKeeper::access() {
+  residency::MemoryAccess access;
+  access.domains = [this] { return domains_; };
+  access.sample = [this](std::function<void()> done) { sample(std::move(done)); };
+  access.device_use = [this](pid_t pid) { return device_use(pid); };
+  access.critical_pressure = [this] { return critical(); };
+  return access;
+}
+
+std::vector<residency::DeviceUse> MemoryKeeper::device_use(pid_t pid) const {
+  std::vector<residency::DeviceUse> all;
+  for (std::size_t i = 1; i < domains_.size(); ++i) {
+    const memory::DeviceReading* const device = memory::reading_of(domains_[i], now_.devices);
+    if (device == nullptr || domains_[i].lost) continue;
+    const auto ours = memory::own_use(*device, now_);
+    const auto of_process = memory::own_use(*device, now_, pid);
+    if (!ours || !of_process) continue;
+    const std::uint64_t others = *ours - *of_process;
+    all.push_back({static_cast<core::DomainIndex>(i), device->used - std::min(device->used, others),
+                   *of_process});
+  }
+  return all;
+}
+
+}  // namespace berth
