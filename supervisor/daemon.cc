@@ -48,6 +48,7 @@
 #include "supervisor/load_provenance.h"
 #include "supervisor/loop_monitor.h"
 #include "supervisor/machine_memory.h"
+#include "supervisor/measured_loads.h"
 #include "supervisor/memory/oom_kill.h"
 #include "supervisor/process/asio_clock.h"
 #include "supervisor/process/directories.h"
@@ -314,17 +315,29 @@ class Daemon {
     requests_ = std::make_unique<residency::RequestBook>(clock_, *events_);
     requests_->on_end(
         [this](const residency::RequestRecord& record) { metrics_->on_request_end(record); });
-    memory_.emplace(MachineMemory::Parts{.clock = clock_,
-                                         .events = *events_,
-                                         .run_blocking = run_blocking_,
-                                         .on_readable = readable_on(io_),
-                                         .launcher = *launcher_,
-                                         .worker_program = worker,
-                                         .environment = own_environment(),
-                                         .cgroup = cgroup_,
-                                         .budgets = config_->memory.budgets,
-                                         .instances = [this] { return residency_->instances(); },
-                                         .on_changed = [this] { residency_->memory_changed(); }});
+    memory_.emplace(MachineMemory::Parts{
+        .clock = clock_,
+        .events = *events_,
+        .run_blocking = run_blocking_,
+        .on_readable = readable_on(io_),
+        .launcher = *launcher_,
+        .worker_program = worker,
+        .environment = own_environment(),
+        .cgroup = cgroup_,
+        .budgets = config_->memory.budgets,
+        .instances = [this] { return residency_->instances(); },
+        .on_changed = [this] { residency_->memory_changed(); },
+        .on_process = [this](pid_t child, core::DomainIndex domain,
+                             std::uint64_t bytes) { measured_->seen(child, domain, bytes); }});
+    measured_.emplace(MeasuredLoads::Parts{
+        .clock = clock_,
+        .store = *store_,
+        .events = *events_,
+        .table = [this]() -> const core::DomainTable& { return memory_->keeper().table(); },
+        .on_charge =
+            [this](const Uuid& instance, const residency::MeasuredCharge& charge) {
+              residency_->recharge(instance, charge);
+            }});
     events_->add_outlet([this](const Event& event) { memory_->on_event(event); });
     residency_ = std::make_unique<residency::Residency>(
         residency::Environment{
@@ -378,7 +391,8 @@ class Daemon {
                 },
             .standing_met = [this] { programs_->standing_met(); },
             .oom_counted = [this](pid_t pid) { return launcher_->counted_oom_kill(pid); },
-            .memory_access = memory_->keeper().access()},
+            .memory_access = memory_->keeper().access(),
+            .load_meter = &*measured_},
         limits());
     return {};
   }
@@ -435,6 +449,8 @@ class Daemon {
     // L4: what an earlier run left behind goes before anything is loaded.
     cleaner_->start([this] {
       memory_->keeper().start([this] { on_part_known(); });
+      // The store answers in order: before restore_failures(), for which there is a deadline.
+      measured_->begin();
       catalog_->start([this] { programs_->start([this] { on_part_known(); }); });
     });
   }
@@ -687,6 +703,7 @@ class Daemon {
   std::optional<ProgramWatch> programs_;
   std::optional<DriverKeeper> drivers_;
   std::optional<MachineMemory> memory_;
+  std::optional<MeasuredLoads> measured_;
   std::unique_ptr<residency::RequestBook> requests_;
   std::unique_ptr<residency::Residency> residency_;
   std::optional<LoopMonitor> monitor_;
