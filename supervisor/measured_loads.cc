@@ -277,8 +277,8 @@ void MeasuredLoads::gone(const Uuid& instance) {
   running_.erase(at);
 }
 
-std::vector<MeasuredLoads::Ratio> MeasuredLoads::ratios() const {
-  std::vector<Ratio> all;
+std::vector<core::LoadRatio> MeasuredLoads::ratios() const {
+  std::vector<core::LoadRatio> all;
   for (const auto& [model, key] : last_) {
     const auto record = records_.find(key);
     if (record == records_.end()) continue;

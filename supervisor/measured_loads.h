@@ -66,12 +66,7 @@ class MeasuredLoads final : public residency::LoadMeter {
   void seen(pid_t pid, core::DomainIndex domain, std::uint64_t bytes);
 
   // predicted / actual of the last load of each model that became ready (M5).
-  struct Ratio {
-    std::string model;
-    std::string domain;
-    double predicted_to_actual = 0;
-  };
-  [[nodiscard]] std::vector<Ratio> ratios() const;
+  [[nodiscard]] std::vector<core::LoadRatio> ratios() const;
   // Of the last load of that model that became ready; null: there is none.
   [[nodiscard]] const store::MeasuredRecord* last_of(const std::string& model) const;
 

@@ -118,6 +118,15 @@ void add_memory_of_domains(const ServerState& state, std::vector<prometheus::Met
   to.push_back(available.take());
 }
 
+void add_ratios(const GaugeCopy& copy, std::vector<prometheus::MetricFamily>& to) {
+  if (copy.ratios.empty()) return;
+  Gauge ratio(MetricId::kPredictedToActual);
+  for (const core::LoadRatio& one : copy.ratios) {
+    ratio.set(one.predicted_to_actual, {{"model", one.model}, {"domain", one.domain}});
+  }
+  to.push_back(ratio.take());
+}
+
 }  // namespace
 
 GaugeCopy copy_gauges(const ServerState& state) {
@@ -132,6 +141,10 @@ GaugeCopy copy_gauges(const ServerState& state) {
     if (catalog->find(record.model)) ++copy.standing;
   }
   copy.loop_lag = state.loop_lag();
+  // Those of models that are gone are kept for when they come back.
+  if (state.load_ratios) copy.ratios = state.load_ratios();
+  std::erase_if(copy.ratios,
+                [&](const core::LoadRatio& ratio) { return !catalog->find(ratio.model); });
   const std::optional<SteadyTime> oldest = services.requests.oldest_waiting();
   if (oldest) copy.worst_wait = services.clock.now() - *oldest;
   return copy;
@@ -149,6 +162,7 @@ void add_gauges(const ServerState& state, const GaugeCopy& copy,
   to.push_back(single(MetricId::kInstancesStuck, static_cast<double>(stuck)));
   add_memory_of_models(state, copy, to);
   add_memory_of_domains(state, to);
+  add_ratios(copy, to);
   to.push_back(single(MetricId::kBuildInfo, 1,
                       {{"version", std::string(kVersion)}, {"build_id", std::string(kBuildId)}}));
   to.push_back(single(MetricId::kStartTime,

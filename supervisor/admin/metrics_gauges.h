@@ -28,6 +28,7 @@ inline const MetricInfo& metric_info(MetricId id) {
 // What the gauges say, as it is copied on the core strand.
 struct GaugeCopy {
   std::vector<residency::InstanceSnapshot> instances;
+  std::vector<core::LoadRatio> ratios;
   std::array<std::size_t, 4> requests{};
   std::size_t models = 0;
   std::size_t standing = 0;

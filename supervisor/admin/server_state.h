@@ -13,6 +13,7 @@
 #include "supervisor/admin/caller_watch.h"
 #include "supervisor/admin/event_hub.h"
 #include "supervisor/catalog/config.h"
+#include "supervisor/core/memory/measured_load.h"
 #include "supervisor/process/async.h"
 #include "supervisor/residency/services.h"
 #include "supervisor/store/store.h"
@@ -59,6 +60,8 @@ struct ServerState {
   std::function<std::uint64_t(pid_t)> tree_memory;
   // Any thread.
   std::function<std::vector<DomainMemory>()> domains;
+  // May be empty.
+  std::function<std::vector<core::LoadRatio>()> load_ratios{};
   process::OnReadable on_readable;
   process::RunBlocking run_blocking;
 

@@ -42,6 +42,13 @@ struct MeasuredLoad {
   bool operator==(const MeasuredLoad&) const = default;
 };
 
+// Of a model's last load that became ready, in a domain.
+struct LoadRatio {
+  std::string model;
+  std::string domain;  // Domain::id
+  double predicted_to_actual = 0;
+};
+
 // What the record of a load is found by: everything that it depends on, but not the budgets, which
 // change nothing of what it takes; and where its layers are, by the devices' ids.
 std::string measurement_key(const Provenance& provenance, const Placement& placement,

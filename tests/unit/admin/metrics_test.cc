@@ -96,6 +96,7 @@ class MetricsTest : public AdminTest {
     world_.events.emit_typed(events::LoadFailed{.model = "demo", .failure_class = "permanent"});
     world_.events.emit_typed(events::InstanceDied{.model = "demo"});
     world_.events.emit_typed(events::LogDropped{.lines = 3});
+    state_.load_ratios = [] { return std::vector<core::LoadRatio>{{"demo", "host", 1}}; };
     world_.clock.settle();
   }
 
@@ -111,6 +112,17 @@ TEST_F(MetricsTest, AFailureOfAModelThatIsGoneAlertsNobody) {
   EXPECT_THAT(scrape(), HasSubstr("berth_standing_failures 1\n"));
   catalog_ = std::make_shared<catalog::Catalog>();
   EXPECT_THAT(scrape(), HasSubstr("berth_standing_failures 0\n"));
+}
+
+TEST_F(MetricsTest, M5_PredictedToActualOfModelsThatAreThere) {
+  EXPECT_THAT(scrape(), Not(HasSubstr("berth_memory_predicted_to_actual")));
+  state_.load_ratios = [] {
+    return std::vector<core::LoadRatio>{{"demo", "host", 1.25}, {"gone", "host", 2}};
+  };
+  const std::string text = scrape();
+  EXPECT_THAT(text,
+              HasSubstr("berth_memory_predicted_to_actual{model=\"demo\",domain=\"host\"} 1.25\n"));
+  EXPECT_THAT(text, Not(HasSubstr("gone")));
 }
 
 TEST_F(MetricsTest, NamesKindsAndHelpAreThoseOfTheCatalogue) {
