@@ -478,6 +478,7 @@ class Daemon {
         .process_memory = process_memory,
         .tree_memory = admin::remembered(clock_, kMemoryAge, tree_memory),
         .domains = [this] { return memory_->keeper().shown(); },
+        .load_ratios = [this] { return measured_->ratios(); },
         .on_readable = readable_on(io_),
         .run_blocking = run_blocking_});
     fronts_.emplace(Fronts::Parts{.state = *state_,
