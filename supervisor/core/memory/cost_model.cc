@@ -91,7 +91,8 @@ std::vector<std::uint32_t> shared_out(const Placement& placement, std::uint32_t 
   std::uint32_t given = 0;
   for (const Placement::Share& share : placement.shares) {
     before += share.layers;
-    const std::uint64_t upto = in_proportion ? layers * before / wanted : before;
+    // Rounded up, as libllama does (the first layer whose share is not below a device's).
+    const std::uint64_t upto = in_proportion ? (layers * before + wanted - 1) / wanted : before;
     const auto bounded = static_cast<std::uint32_t>(std::min<std::uint64_t>(upto, layers));
     counts.push_back(bounded - given);
     given = bounded;
