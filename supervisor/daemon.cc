@@ -349,15 +349,15 @@ class Daemon {
             .events = *events_,
             .prepare_launch =
                 [this](std::shared_ptr<const catalog::Model> model, const Uuid& instance,
-                       const residency::LaunchPlan& /*plan*/,
+                       const residency::LaunchPlan& plan,
                        std::function<void(Result<residency::PreparedLaunch>)> done) {
                   done = noting_kernel_log(std::move(done));
                   if (model->settings.kind != catalog::Kind::kCommand) {
-                    return preparer_->prepare(std::move(model), instance, std::move(done));
+                    return preparer_->prepare(std::move(model), instance, plan, std::move(done));
                   }
                   programs_->look_for_launch(*model,
                                              [this, model, instance, done = std::move(done)] {
-                                               preparer_->prepare(model, instance, done);
+                                               preparer_->prepare(model, instance, {}, done);
                                              });
                 },
             .log_tail =

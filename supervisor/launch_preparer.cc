@@ -60,6 +60,7 @@ LaunchPreparer::LaunchPreparer(Parts parts)
 }
 
 void LaunchPreparer::prepare(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
+                             const residency::LaunchPlan& plan,
                              std::function<void(Result<residency::PreparedLaunch>)> done) {
   // From now on the file may hold words of this one.
   logs_[model->name] = {instance.to_string(), std::nullopt};
@@ -70,28 +71,31 @@ void LaunchPreparer::prepare(std::shared_ptr<const catalog::Model> model, const 
   process::LogHeader header;
   header.instance = instance.to_string();
   header.time = parts_.clock.wall_now();
-  header.command = worker_arguments(parts_.worker_program, *model, instance, socket);
-  parts_.run_blocking(
-      [this, model = std::move(model), socket, header = std::move(header), done = std::move(done)] {
-        auto log = std::make_shared<Result<process::OpenedLog>>(
-            process::open_log(parts_.log, model->name, header));
-        parts_.clock.post(
-            [this, model, socket, header, done, log, room = make_room_for_socket(parts_.run_dir)] {
-              residency::PreparedLaunch prepared;
-              prepared.socket = socket;
-              prepared.spec.program = parts_.worker_program;
-              prepared.spec.argv = header.command;
-              prepared.spec.environment = worker_environment(parts_.environment, model->settings);
-              prepared.shown_argv = prepared.spec.argv;
-              prepared.shown_environment = changed(parts_.environment, prepared.spec.environment);
-              prepared.first_load_arguments = first_load_arguments();
-              mark(header.instance, prepared);
-              prepared.spec.oom_score_adj = kWorkerOomScore;
-              take_log(model->name, header.instance, std::move(*log), prepared);
-              if (!room) return done(fail(room.error()));
-              done(std::move(prepared));
-            });
-      });
+  const WorkerPlace place =
+      planned_place(*model, plan, parts_.domains ? parts_.domains() : core::DomainTable());
+  header.command = worker_arguments(parts_.worker_program, *model, place, instance, socket);
+  parts_.run_blocking([this, model = std::move(model), socket, header = std::move(header),
+                       environment = worker_environment(parts_.environment, place),
+                       done = std::move(done)] {
+    auto log = std::make_shared<Result<process::OpenedLog>>(
+        process::open_log(parts_.log, model->name, header));
+    parts_.clock.post([this, model, socket, header, environment, done, log,
+                       room = make_room_for_socket(parts_.run_dir)] {
+      residency::PreparedLaunch prepared;
+      prepared.socket = socket;
+      prepared.spec.program = parts_.worker_program;
+      prepared.spec.argv = header.command;
+      prepared.spec.environment = environment;
+      prepared.shown_argv = prepared.spec.argv;
+      prepared.shown_environment = changed(parts_.environment, prepared.spec.environment);
+      prepared.first_load_arguments = first_load_arguments();
+      mark(header.instance, prepared);
+      prepared.spec.oom_score_adj = kWorkerOomScore;
+      take_log(model->name, header.instance, std::move(*log), prepared);
+      if (!room) return done(fail(room.error()));
+      done(std::move(prepared));
+    });
+  });
 }
 
 void LaunchPreparer::prepare_command_model(

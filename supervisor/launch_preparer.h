@@ -14,6 +14,7 @@
 #include "common/uuid.h"
 #include "supervisor/catalog/model.h"
 #include "supervisor/command_runs.h"
+#include "supervisor/core/memory/domain_table.h"
 #include "supervisor/process/async.h"
 #include "supervisor/process/log_cut.h"
 #include "supervisor/process/log_file.h"
@@ -42,6 +43,8 @@ class LaunchPreparer {
     ProgramReader::Options programs = {};
     // Whether a load's watch reads that log (process::FileLogWatcher::reads). Null: never.
     std::function<bool(const std::string& path)> log_is_read{};
+    // Of now, by which a plan's domains are libllama's devices. Empty: none are known.
+    std::function<const core::DomainTable&()> domains{};
     std::uint64_t cut_over = process::kLongestLiveLog;
     std::uint64_t cut_keeps = process::kKeptOfLiveLog;
   };
@@ -53,6 +56,7 @@ class LaunchPreparer {
   // As residency::Environment::prepare_launch. A log that cannot be written is no failure: the
   // worker then runs without one, and an event says so.
   void prepare(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
+               const residency::LaunchPlan& plan,
                std::function<void(Result<residency::PreparedLaunch>)> done);
 
   // As residency::Environment::log_tail. Of an instance that is not the model's newest there are no

@@ -72,10 +72,11 @@ core::Provenance load_provenance(const catalog::Model& model,
     provenance.launch_hash = core::launch_hash(open.argv, hashed_environment(settings, open),
                                                settings.chat_template, deciding_settings(model));
   } else {
-    provenance.launch_hash =
-        core::launch_hash(worker_arguments("berth-worker", model, Uuid(), "{socket}"),
-                          worker_environment(environment, settings), settings.chat_template,
-                          deciding_settings(model));
+    // As configured: where a plan puts it, and with which window, is no change of the model.
+    const WorkerPlace place = configured_place(model);
+    provenance.launch_hash = core::launch_hash(
+        worker_arguments("berth-worker", model, place, Uuid(), "{socket}"),
+        worker_environment(environment, place), settings.chat_template, deciding_settings(model));
   }
   return provenance;
 }

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
+
+#include "supervisor/core/memory/cost_model.h"
+#include "supervisor/named_devices.h"
 
 namespace berth {
 namespace {
@@ -15,14 +19,18 @@ constexpr std::array<std::string_view, 12> kHandedOn = {"CUDA_", "GGML_",  "NVID
                                                         "HIP_",  "ROCR_",  "HSA_",    "MESA_",
                                                         "LP_",   "LIBGL_", "OMP_",    "GOMP_"};
 
-// No layer on them is no use of them; then the worker need not load their drivers.
-bool uses_devices(const catalog::ModelSettings& settings) {
-  return !settings.devices.empty() && settings.gpu_layers != 0;
+// "3,2"
+std::string numbers(const std::vector<std::uint32_t>& list) {
+  std::string text;
+  for (const std::uint32_t number : list) {
+    if (!text.empty()) text += ',';
+    text += std::to_string(number);
+  }
+  return text;
 }
 
-bool uses_vulkan(const catalog::ModelSettings& settings) {
-  return uses_devices(settings) &&
-         std::any_of(settings.devices.begin(), settings.devices.end(),
+bool uses_vulkan(const WorkerPlace& place) {
+  return std::any_of(place.devices.begin(), place.devices.end(),
                      [](const std::string& device) { return device.starts_with("Vulkan"); });
 }
 
@@ -41,6 +49,15 @@ std::vector<std::string> environment_of_worker(const std::vector<std::string>& e
     }
   }
   return kept;
+}
+
+// libllama's name of the device that the model has in that domain: where the configuration names
+// it so, by that name, since several backends may list one device.
+std::string device_in(core::DomainIndex domain, const NamedDevices& devices,
+                      const core::DomainTable& table) {
+  const auto named = std::ranges::find(devices.found, domain, &NamedDevice::domain);
+  if (named != devices.found.end()) return named->name;
+  return domain < table.domains.size() ? table.domains[domain].device : "gone";
 }
 
 }  // namespace
@@ -63,8 +80,46 @@ std::size_t worker_socket_suffix_bytes() {
   return worker_socket("", Uuid()).size();
 }
 
+WorkerPlace configured_place(const catalog::Model& model) {
+  const catalog::ModelSettings& settings = model.settings;
+  WorkerPlace place;
+  place.window = model.served_context;
+  // No layer on them is no use of them; then the worker need not load their drivers.
+  if (settings.devices.empty() || settings.gpu_layers == 0) return place;
+  place.devices = settings.devices;
+  if (settings.gpu_layers) place.device_layers = static_cast<std::uint32_t>(*settings.gpu_layers);
+  return place;
+}
+
+WorkerPlace planned_place(const catalog::Model& model, const residency::LaunchPlan& plan,
+                          const core::DomainTable& table) {
+  WorkerPlace place = configured_place(model);
+  if (plan.window != 0) place.window = plan.window;
+  const std::vector<core::Placement::Share>& shares = plan.at.placement.shares;
+  if (shares.empty()) {
+    for (std::string& name : place.devices) {
+      if (const auto device = named_device(name, table)) name = device->name;
+    }
+    return place;
+  }
+  const NamedDevices devices = named_devices(model.settings, table);
+  place.devices.clear();
+  for (const core::Placement::Share& share : shares) {
+    place.devices.push_back(device_in(share.device, devices, table));
+    if (shares.size() > 1) place.split.push_back(share.layers);
+  }
+  // How many layers a model has whose header does not tell is not known here.
+  if (!model.parts) return place;
+  const std::uint32_t layers = core::device_layers(plan.at.placement);
+  // "All" also takes layers that the plan leaves out, since libllama never loads them.
+  const bool all = layers > model.parts->model.layers.size();
+  place.device_layers = all ? std::nullopt : std::optional(layers);
+  return place;
+}
+
 std::vector<std::string> worker_arguments(const std::string& program, const catalog::Model& model,
-                                          const Uuid& instance, const std::string& socket) {
+                                          const WorkerPlace& place, const Uuid& instance,
+                                          const std::string& socket) {
   const catalog::ModelSettings& settings = model.settings;
   std::vector<std::string> argv = {program,
                                    "--model",
@@ -74,7 +129,7 @@ std::vector<std::string> worker_arguments(const std::string& program, const cata
                                    "--instance",
                                    instance.to_string(),
                                    "--context",
-                                   std::to_string(model.served_context),
+                                   std::to_string(place.window),
                                    "--sequences",
                                    std::to_string(settings.sequences),
                                    "--kv-type",
@@ -92,10 +147,9 @@ std::vector<std::string> worker_arguments(const std::string& program, const cata
     add("--chat-template",
         std::string(builtin ? chat.substr(catalog::kBuiltinTemplate.size()) : chat));
   }
-  if (uses_devices(settings)) {
-    for (const std::string& device : settings.devices) add("--device", device);
-    if (settings.gpu_layers) add("--device-layers", std::to_string(*settings.gpu_layers));
-  }
+  for (const std::string& device : place.devices) add("--device", device);
+  if (place.device_layers) add("--device-layers", std::to_string(*place.device_layers));
+  if (!place.split.empty()) add("--device-split", numbers(place.split));
   // The scale, although it is the default, keeps an equals sign in the path what it is.
   for (const std::string& adapter : settings.adapters) add("--adapter", adapter + "=1");
   if (!settings.draft.empty()) add("--draft", settings.draft);
@@ -111,8 +165,8 @@ std::vector<std::string> first_load_arguments() {
 }
 
 std::vector<std::string> worker_environment(const std::vector<std::string>& environment,
-                                            const catalog::ModelSettings& settings) {
-  return environment_of_worker(environment, uses_vulkan(settings));
+                                            const WorkerPlace& place) {
+  return environment_of_worker(environment, uses_vulkan(place));
 }
 
 std::vector<std::string> listing_environment(const std::vector<std::string>& environment) {

@@ -580,9 +580,11 @@ constexpr std::array kSettings = {
                 .fallback = "[]",
                 .used = true,
                 .store = into<&ModelSettings::devices>,
-                .doc = "Names of the devices that hold the model's layers, as "
-                       "`berth-worker --devices` lists them; empty: the processor. A model whose "
-                       "device is not there is not loaded."},
+                .doc = "Devices that may hold the model's layers, by the names that "
+                       "`berth-worker --devices` lists (`CUDA0`) or by ids that stay the same "
+                       "(`GPU-8f6a…`, see memory.md); empty: the processor. A model that does "
+                       "not fit one of them is split over all. A model whose device is not there "
+                       "is not loaded."},
     SettingSpec{.section = Section::kModel,
                 .key = "embeddings",
                 .type = kSwitch,

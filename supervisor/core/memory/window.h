@@ -18,6 +18,8 @@ struct WindowTerms {
   double auto_share = 0.5;  // of the budget, in (0, 1]
   // Another model is resident, pinned or waiting: auto_share holds.
   bool company = false;
+
+  bool operator==(const WindowTerms&) const = default;
 };
 
 // The term that decided.

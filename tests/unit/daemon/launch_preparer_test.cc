@@ -41,7 +41,7 @@ class LaunchPreparerTest : public ::testing::Test {
     const Uuid instance = world_.ids.next();
     prepared_.reset();
     problem_.reset();
-    preparer_.prepare(demo_, instance, [this](Result<residency::PreparedLaunch> prepared) {
+    preparer_.prepare(demo_, instance, {}, [this](Result<residency::PreparedLaunch> prepared) {
       if (!prepared) {
         problem_ = prepared.error();
       } else {
@@ -57,9 +57,9 @@ class LaunchPreparerTest : public ::testing::Test {
     model->settings.command = {"/bin/" + name, "{port}"};
     auto& answer = answers_[name];
     answer.reset();
-    preparer_.prepare(model, world_.ids.next(), [&answer](Result<residency::PreparedLaunch> got) {
-      answer = std::move(got);
-    });
+    preparer_.prepare(
+        model, world_.ids.next(), {},
+        [&answer](Result<residency::PreparedLaunch> got) { answer = std::move(got); });
     for (int step = 0; step < 4; ++step) pool_and_settle();
   }
   void write(std::string_view text) {
@@ -288,7 +288,7 @@ TEST_F(LaunchPreparerTest, L24_L27_AnInterruptedLaunchLeavesTheRunOfItsSuccessor
     std::optional<Result<residency::PreparedLaunch>> answer;
     const Uuid first = world_.ids.next();
     const Uuid second = world_.ids.next();
-    preparer_.prepare(older, first, [&answer](Result<residency::PreparedLaunch> got) {
+    preparer_.prepare(older, first, {}, [&answer](Result<residency::PreparedLaunch> got) {
       answer = std::move(got);
     });
     for (int step = 0; step < steps; ++step) pool_and_settle();
@@ -297,7 +297,7 @@ TEST_F(LaunchPreparerTest, L24_L27_AnInterruptedLaunchLeavesTheRunOfItsSuccessor
     newer->settings.kind = catalog::Kind::kCommand;
     newer->settings.command = {"/bin/newer", "{port}"};
     std::optional<Result<residency::PreparedLaunch>> successor;
-    preparer_.prepare(newer, second, [&successor](Result<residency::PreparedLaunch> got) {
+    preparer_.prepare(newer, second, {}, [&successor](Result<residency::PreparedLaunch> got) {
       successor = std::move(got);
     });
     for (int step = 0; step < 4; ++step) pool_and_settle();

@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "supervisor/process/unix_socket.h"
 
 namespace berth {
@@ -13,6 +19,18 @@ using testing::HasSubstr;
 using testing::Not;
 
 const Uuid kInstance = Uuid::make(WallTime{std::chrono::milliseconds(1)}, 2, 3);
+
+std::string line_of(const catalog::Model& model, const WorkerPlace& place) {
+  std::string line;
+  for (const std::string& word : worker_arguments("/bin/w", model, place, kInstance, "/s")) {
+    line += word + "|";
+  }
+  return line;
+}
+
+std::string line_of(const catalog::Model& model) {
+  return line_of(model, configured_place(model));
+}
 
 TEST(WorkerCommand, SocketsAreShortAndDiffer) {
   const std::string socket = worker_socket("/run/berth", kInstance);
@@ -30,10 +48,7 @@ TEST(WorkerCommand, T90_SettingsReachTheCommandLine) {
   model.settings.batch = 256;
   model.settings.kv_type = "q8_0";
   model.settings.chat_template = "/t.jinja";
-  std::string line;
-  for (const std::string& word : worker_arguments("/bin/w", model, kInstance, "/s")) {
-    line += word + "|";
-  }
+  const std::string line = line_of(model);
   EXPECT_THAT(line, HasSubstr("--model|/m/a b.gguf|"));
   EXPECT_THAT(line, HasSubstr("--context|2048|"));
   EXPECT_THAT(line, HasSubstr("--sequences|2|"));
@@ -42,14 +57,6 @@ TEST(WorkerCommand, T90_SettingsReachTheCommandLine) {
   EXPECT_THAT(line, HasSubstr("--kv-type|q8_0|"));
   EXPECT_THAT(line, HasSubstr("--chat-template|/t.jinja|"));
   EXPECT_THAT(line, HasSubstr("--socket|/s|"));
-}
-
-std::string line_of(const catalog::Model& model) {
-  std::string line;
-  for (const std::string& word : worker_arguments("/bin/w", model, kInstance, "/s")) {
-    line += word + "|";
-  }
-  return line;
 }
 
 TEST(WorkerCommand, ABuiltinTemplateGoesByItsName) {
@@ -70,6 +77,83 @@ TEST(WorkerCommand, T90_PlacementReachesTheCommandLine) {
   EXPECT_THAT(line_of(model), Not(HasSubstr("--device-layers")));
   model.settings.gpu_layers = 0;
   EXPECT_THAT(line_of(model), Not(HasSubstr("--device")));
+}
+
+// Two cards that libllama lists as CUDA0 and CUDA1, of which the first is also Vulkan0; and one
+// that shares the main memory.
+core::DomainTable some_table() {
+  core::DomainTable table;
+  table.domains = {{.id = "host", .device = ""},
+                   {.id = "GPU-1111", .device = "CUDA0"},
+                   {.id = "GPU-2222", .device = "CUDA1"}};
+  table.by_device = {{"CUDA0", 1}, {"CUDA1", 2}, {"Vulkan0", 1}, {"Vulkan9", 0}};
+  return table;
+}
+
+catalog::Model model_of_layers(std::size_t layers) {
+  catalog::Model model;
+  auto parts = std::make_shared<catalog::ModelParts>();
+  parts->model.layers.resize(layers);
+  model.parts = std::move(parts);
+  model.served_context = 8192;
+  return model;
+}
+
+residency::LaunchPlan plan_of(std::vector<core::Placement::Share> shares) {
+  residency::LaunchPlan plan;
+  plan.at.placement.shares = std::move(shares);
+  return plan;
+}
+
+TEST(WorkerCommand, M6_ThePlannedWindowReachesTheCommandLine) {
+  const catalog::Model model = model_of_layers(4);
+  EXPECT_EQ(planned_place(model, {}, {}), (WorkerPlace{.window = 8192}));
+  EXPECT_EQ(planned_place(model, {.window = 4096}, {}), (WorkerPlace{.window = 4096}));
+  EXPECT_THAT(line_of(model, {.window = 4096}), HasSubstr("--context|4096|"));
+}
+
+TEST(WorkerCommand, M17_OneDeviceOfSeveralIsTheOneOfThePlan) {
+  catalog::Model model = model_of_layers(4);
+  model.settings.devices = {"CUDA0", "GPU-2222"};
+  const WorkerPlace all = planned_place(model, plan_of({{2, 5}}), some_table());
+  EXPECT_EQ(all, (WorkerPlace{.window = 8192, .devices = {"CUDA1"}}));
+  const WorkerPlace some = planned_place(model, plan_of({{1, 3}}), some_table());
+  EXPECT_EQ(some, (WorkerPlace{.window = 8192, .devices = {"CUDA0"}, .device_layers = 3}));
+  EXPECT_THAT(line_of(model, some), HasSubstr("--device|CUDA0|--device-layers|3|"));
+}
+
+TEST(WorkerCommand, M17_ASplitGoesLayerByLayer) {
+  catalog::Model model = model_of_layers(4);
+  model.settings.devices = {"CUDA0", "CUDA1"};
+  const WorkerPlace place = planned_place(model, plan_of({{1, 3}, {2, 2}}), some_table());
+  EXPECT_EQ(place, (WorkerPlace{.window = 8192, .devices = {"CUDA0", "CUDA1"}, .split = {3, 2}}));
+  EXPECT_THAT(line_of(model, place),
+              HasSubstr("--device|CUDA0|--device|CUDA1|--device-split|3,2|"));
+  EXPECT_EQ(
+      planned_place(model, plan_of({{2, 1}, {1, 2}}), some_table()),
+      (WorkerPlace{
+          .window = 8192, .devices = {"CUDA1", "CUDA0"}, .device_layers = 3, .split = {1, 2}}));
+}
+
+TEST(WorkerCommand, M17_ADeviceKeepsTheBackendThatTheConfigurationNames) {
+  catalog::Model model = model_of_layers(4);
+  model.settings.devices = {"Vulkan0"};
+  EXPECT_THAT(planned_place(model, plan_of({{1, 5}}), some_table()).devices,
+              testing::ElementsAre("Vulkan0"));
+  model.settings.devices = {"Vulkan9"};  // in the host's memory, and no processor
+  EXPECT_THAT(planned_place(model, plan_of({{0, 5}}), some_table()).devices,
+              testing::ElementsAre("Vulkan9"));
+}
+
+TEST(WorkerCommand, M17_WithoutAPlanTheSettingsHold) {
+  catalog::Model model = model_of_layers(4);
+  model.settings.devices = {"GPU-2222", "CUDA7"};
+  model.settings.gpu_layers = 2;
+  const WorkerPlace place = planned_place(model, {}, some_table());
+  EXPECT_THAT(place.devices, testing::ElementsAre("CUDA1", "CUDA7"));
+  EXPECT_EQ(place.device_layers, 2U);
+  model.parts = nullptr;  // nobody knows how many layers there are
+  EXPECT_EQ(planned_place(model, plan_of({{2, 1}}), some_table()).device_layers, 2U);
 }
 
 TEST(WorkerCommand, L26_SandboxIsOffOnlyWhereTheModelSaysSo) {
@@ -94,8 +178,10 @@ TEST(WorkerCommand, T90_WhatGoesWithTheModelReachesTheCommandLine) {
 
 TEST(WorkerCommand, OnlyVulkanDevicesNeedALibraryPath) {
   const auto has_path = [](const catalog::ModelSettings& settings) {
-    for (const std::string& variable :
-         worker_environment({"VK_DRIVER_FILES=/d.json", "LD_LIBRARY_PATH=/x"}, settings)) {
+    catalog::Model model;
+    model.settings = settings;
+    for (const std::string& variable : worker_environment(
+             {"VK_DRIVER_FILES=/d.json", "LD_LIBRARY_PATH=/x"}, configured_place(model))) {
       EXPECT_NE(variable, "LD_LIBRARY_PATH=/x");
       if (variable.starts_with("LD_LIBRARY_PATH=")) return true;
     }
@@ -107,9 +193,9 @@ TEST(WorkerCommand, OnlyVulkanDevicesNeedALibraryPath) {
   EXPECT_FALSE(has_path(settings));
   settings.devices = {"CUDA0", "Vulkan0"};
   EXPECT_EQ(has_path(settings), BERTH_LLAMA_PRIVATE != 0);
-  EXPECT_THAT(
-      worker_environment({"VK_DRIVER_FILES=/d.json", "GGML_VK_VISIBLE_DEVICES=0"}, settings),
-      testing::IsSupersetOf({"VK_DRIVER_FILES=/d.json", "GGML_VK_VISIBLE_DEVICES=0"}));
+  EXPECT_THAT(worker_environment({"VK_DRIVER_FILES=/d.json", "GGML_VK_VISIBLE_DEVICES=0"},
+                                 {.devices = settings.devices}),
+              testing::IsSupersetOf({"VK_DRIVER_FILES=/d.json", "GGML_VK_VISIBLE_DEVICES=0"}));
   settings.gpu_layers = 0;
   EXPECT_FALSE(has_path(settings));
 }

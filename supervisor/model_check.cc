@@ -1,0 +1,116 @@
+#include "supervisor/model_check.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/gguf/gguf.h"
+#include "common/text.h"
+#include "supervisor/catalog/file_stamp.h"
+#include "supervisor/core/failure.h"
+#include "supervisor/core/redact.h"
+
+namespace berth {
+namespace {
+
+constexpr std::size_t kShownBytes = 255;
+constexpr std::size_t kReasonBytes = 512;
+constexpr double kRetrySeconds = 2;  // a scan of the catalogue
+
+std::string file_name_of(const std::string& path) {
+  return printable_line(std::filesystem::path(path).filename().string(), kShownBytes);
+}
+
+std::string sentence(std::string text) {
+  while (text.ends_with('.')) text.pop_back();
+  return text + ".";
+}
+
+std::string not_loaded(const catalog::Model& model, const std::string& why) {
+  return model.name + " was not loaded, and no other model unloaded for it: " + sentence(why);
+}
+
+// It stays so until somebody does something.
+ModelCheckResult broken(const catalog::Model& model, const std::string& why) {
+  FailureEvidence evidence;
+  evidence.failure_class = core::failure_class_name(core::FailureClass::kPermanent);
+  evidence.reason = core::carried_text(sentence(why), kReasonBytes);
+  ErrorExtras extras;
+  extras.failure = std::move(evidence);
+  return {.status = fail(Error(Reason::kLoadFailed, not_loaded(model, why), std::move(extras)))};
+}
+
+// The next look may find it well.
+ModelCheckResult changed(const catalog::Model& model, const std::string& why) {
+  ErrorExtras extras;
+  extras.retry_after_seconds = kRetrySeconds;
+  return {.status = fail(Error(Reason::kLoadFailed, not_loaded(model, why), std::move(extras))),
+          .files_changed = true};
+}
+
+// Empty: it can be.
+std::string read_problem(const std::string& path) {
+  if (::faccessat(AT_FDCWD, path.c_str(), F_OK, AT_EACCESS) != 0) {
+    return file_name_of(path) + " is not there; put the file there, or correct the configuration";
+  }
+  if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) {
+    return file_name_of(path) +
+           " cannot be read; make it readable for the user that berthd runs as";
+  }
+  return {};
+}
+
+std::uint64_t stamp_of_all(const std::vector<std::string>& own,
+                           const std::vector<std::string>& companions) {
+  return catalog::mix_stamp(catalog::files_stamp(own), catalog::files_stamp(companions));
+}
+
+}  // namespace
+
+ModelCheckResult check_model_files(const catalog::Model& model) {
+  if (model.settings.kind == catalog::Kind::kCommand) return {};
+  const std::vector<std::string> companions = catalog::companions_of(model.settings);
+  const std::uint64_t before = stamp_of_all(model.shards, companions);
+  for (const auto* const paths : {&model.shards, &companions}) {
+    for (const std::string& path : *paths) {
+      if (const std::string problem = read_problem(path); !problem.empty()) {
+        return broken(model, problem);
+      }
+    }
+  }
+  if (model.file_stamp != 0 && catalog::files_stamp(model.shards) != model.file_stamp) {
+    return changed(model, file_name_of(model.path) +
+                              " was replaced or written to and has to be looked at again; repeat "
+                              "the request in a moment");
+  }
+  std::vector<std::string> headers = model.settings.adapters;
+  headers.push_back(model.path);
+  if (!model.settings.draft.empty()) headers.push_back(model.settings.draft);
+  for (const std::string& path : headers) {
+    if (const auto read = gguf::read_model(path); !read) {
+      return broken(model, read.error().message);
+    }
+  }
+  if (!model.parts_problem.empty()) return broken(model, model.parts_problem);
+  if (stamp_of_all(model.shards, companions) != before) {
+    return changed(model, "its files are being written; repeat the request when they are whole");
+  }
+  return {};
+}
+
+void ModelCheck::check(std::shared_ptr<const catalog::Model> model,
+                       std::function<void(Status)> done) {
+  parts_.run_blocking([this, model = std::move(model), done = std::move(done)] {
+    parts_.clock.post([this, done, result = check_model_files(*model)] {
+      if (result.files_changed && parts_.files_changed) parts_.files_changed();
+      done(result.status);
+    });
+  });
+}
+
+}  // namespace berth
