@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "common/cores.h"
+
 namespace berth {
 namespace {
 
@@ -54,6 +56,17 @@ ConfigReload reload_config(const catalog::Config& now, catalog::ConfigResult rea
   }
   reload.config = std::make_shared<const catalog::Config>(std::move(config));
   return reload;
+}
+
+residency::Limits limits_of(const catalog::Config& config) {
+  residency::Limits limits;
+  limits.queue_timeout = config.server.queue_timeout;
+  limits.cores = usable_cores();
+  limits.plan.max_wait = config.server.max_wait;
+  limits.plan.grace = config.server.grace;
+  limits.plan.retry_grace = config.server.retry_grace;
+  limits.swap_drain = config.server.swap_drain;
+  return limits;
 }
 
 }  // namespace berth

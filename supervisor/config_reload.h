@@ -6,6 +6,7 @@
 
 #include "supervisor/catalog/config.h"
 #include "supervisor/options.h"
+#include "supervisor/residency/residency.h"
 
 namespace berth {
 
@@ -23,5 +24,8 @@ struct ConfigReload {
 // `read`; the rest of [server] stays as it is in `now`, as listeners and directories cannot be
 // changed while they are used. Pure.
 ConfigReload reload_config(const catalog::Config& now, catalog::ConfigResult read);
+
+// What the residency goes by; the waits of it change with a reload (Residency::use_waits()).
+residency::Limits limits_of(const catalog::Config& config);
 
 }  // namespace berth

@@ -1,6 +1,5 @@
 #include "supervisor/daemon.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -24,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/cores.h"
 #include "common/durations.h"
 #include "common/log.h"
 #include "common/sd_notify.h"
@@ -38,6 +35,7 @@
 #include "supervisor/admin/server_state.h"
 #include "supervisor/catalog_keeper.h"
 #include "supervisor/config_reload.h"
+#include "supervisor/daemon_ground.h"
 #include "supervisor/device_drivers.h"
 #include "supervisor/early_log.h"
 #include "supervisor/fd_wait.h"
@@ -51,16 +49,12 @@
 #include "supervisor/measured_loads.h"
 #include "supervisor/memory/oom_kill.h"
 #include "supervisor/process/asio_clock.h"
-#include "supervisor/process/directories.h"
 #include "supervisor/process/file_log_watcher.h"
-#include "supervisor/process/instance_mark.h"
 #include "supervisor/process/leftovers.h"
 #include "supervisor/process/own_cgroup.h"
 #include "supervisor/process/proc.h"
 #include "supervisor/process/process_launcher.h"
-#include "supervisor/process/state_lock.h"
 #include "supervisor/process/subreaper.h"
-#include "supervisor/process/unix_socket.h"
 #include "supervisor/process/worker_cgroup.h"
 #include "supervisor/process_tree_sampler.h"
 #include "supervisor/program_watch.h"
@@ -83,8 +77,6 @@ constexpr auto kLeftoverWait = std::chrono::milliseconds(5000);
 constexpr auto kGrpcEnd = std::chrono::milliseconds(1000);
 constexpr Duration kMemoryAge = std::chrono::seconds(1);  // of what the state shows
 constexpr Duration kStatusPeriod = std::chrono::seconds(5);
-constexpr mode_t kPrivate = 0700;
-constexpr mode_t kPassable = 0755;
 constexpr auto kExecWait =
     std::chrono::milliseconds(1000);  // the core strand stands still meanwhile
 
@@ -105,17 +97,6 @@ std::vector<std::string> own_environment() {
     variables.emplace_back(*variable);
   }
   return variables;
-}
-
-// Sockets of workers that were killed with an earlier daemon. One that still listens is kept.
-void remove_dead_sockets(const std::string& directory) {
-  std::error_code failed;
-  for (std::filesystem::directory_iterator entry(directory, failed), end; !failed && entry != end;
-       entry.increment(failed)) {
-    if (entry->path().extension() != ".sock") continue;
-    const Status removed = process::prepare_socket_path(entry->path().string());
-    static_cast<void>(removed);  // in use by a worker that cannot be killed
-  }
 }
 
 std::string join(const std::vector<std::string>& parts) {
@@ -150,49 +131,13 @@ class Daemon {
  private:
   // --- Start. First what may block and can only fail for good reasons, before the loop runs.
   Status prepare() {
-    const catalog::ServerConfig& server = config_->server;
-    if (unix_sockets(server).empty()) {
-      return fail(
-          Reason::kInvalidArgument,
-          "server.grpc names no Unix socket. Add one, like \"unix:/run/berth/berth.sock\".");
-    }
-    if (server.run_dir.size() + worker_socket_suffix_bytes() > process::kLongestSocketPath) {
-      return fail(Reason::kInvalidArgument,
-                  "server.run_dir has " + std::to_string(server.run_dir.size()) +
-                      " bytes, but at most " +
-                      std::to_string(process::kLongestSocketPath - worker_socket_suffix_bytes()) +
-                      " leave room for the sockets of workers. Choose a shorter path.");
-    }
-    Result<process::StateLock> lock = process::StateLock::acquire(server.state_dir);
-    if (!lock) return fail(lock.error());
-    lock_.emplace(*std::move(lock));
-    // Clients of every user come through to the socket; a demo is its user's own.
-    const mode_t run_mode = options_.demo_dir.empty() ? kPassable : kPrivate;
-    if (Status made = process::ensure_private_directory(server.run_dir, run_mode); !made)
-      return made;
-    if (Status made = process::ensure_private_directory(worker_directory(server.run_dir), kPrivate);
-        !made) {
-      return made;
-    }
-    for (const std::string& socket : unix_sockets(server)) {
-      if (Status usable = process::prepare_socket_path(socket); !usable) return usable;
-    }
-    const Result<std::string> boot_id = process::boot_id();
-    if (!boot_id) return fail(boot_id.error());
-    boot_id_ = *boot_id;
-    Result<std::string> owner = process::mark_owner(server.state_dir);
-    if (!owner) return fail(owner.error());
-    mark_owner_ = *std::move(owner);
-    const std::string worker = worker_program();
-    if (worker.empty()) {
-      return fail(
-          Reason::kInternal,
-          "berth-worker is neither beside berthd nor in ../libexec/berth. Install it there.");
-    }
-    return open_outlets(worker);
+    Result<DaemonGround> ground = prepare_ground(config_->server, !options_.demo_dir.empty());
+    if (!ground) return fail(ground.error());
+    ground_.emplace(*std::move(ground));
+    return open_outlets();
   }
 
-  Status open_outlets(const std::string& worker) {
+  Status open_outlets() {
     Result<std::unique_ptr<LogWriter>> log = LogWriter::start({.format = options_.log_format});
     if (!log) return fail(log.error());
     log_ = *std::move(log);
@@ -213,7 +158,7 @@ class Daemon {
     events_->add_outlet([this](const Event& event) {
       if (event.level != Level::kDebug) store_->put_event(event);
     });
-    return build_core(worker);
+    return build_core();
   }
 
   // L3: where systemd gave berthd its cgroup, each worker gets one of its own in that. Where it did
@@ -239,7 +184,7 @@ class Daemon {
     events_->emit_typed(events::ServerDegraded{.part = "cgroup", .problem = cgroup_problem_});
   }
 
-  Status build_core(const std::string& worker) {
+  Status build_core() {
     take_cgroup();
     launcher_.emplace(
         io_, process::LauncherOptions{.exec_wait = kExecWait,
@@ -255,11 +200,11 @@ class Daemon {
         .clock = clock_,
         .events = *events_,
         .run_blocking = run_blocking_,
-        .worker_program = worker,
+        .worker_program = ground_->worker,
         .shim_program = shim_program(),
         .environment = own_environment(),
         .run_dir = config_->server.run_dir,
-        .mark_owner = mark_owner_,
+        .mark_owner = ground_->mark_owner,
         .log = {.directory = config_->server.log_dir, .keep = config_->server.log_keep},
         .commands = commands_,
         .log_is_read = [this](const std::string& path) { return log_watcher_.reads(path); }});
@@ -305,7 +250,7 @@ class Daemon {
                                .events = *events_,
                                .store = *store_,
                                .run_blocking = run_blocking_,
-                               .boot_id = boot_id_,
+                               .boot_id = ground_->boot_id,
                                .start_ticks = own ? own->start_ticks : 0,
                                .kill =
                                    [](const std::vector<process::Leftover>& leftovers) {
@@ -321,7 +266,7 @@ class Daemon {
         .run_blocking = run_blocking_,
         .on_readable = readable_on(io_),
         .launcher = *launcher_,
-        .worker_program = worker,
+        .worker_program = ground_->worker,
         .environment = own_environment(),
         .cgroup = cgroup_,
         .budgets = config_->memory.budgets,
@@ -365,7 +310,7 @@ class Daemon {
                        std::function<void(std::vector<std::string>)> done) {
                   preparer_->log_tail(model, instance, std::move(done));
                 },
-            .boot_id = boot_id_,
+            .boot_id = ground_->boot_id,
             .provenance =
                 [this, environment = own_environment()](const catalog::Model& model) {
                   return load_provenance(model, environment, programs_->files_of(model.name),
@@ -393,19 +338,8 @@ class Daemon {
             .oom_counted = [this](pid_t pid) { return launcher_->counted_oom_kill(pid); },
             .memory_access = memory_->keeper().access(),
             .load_meter = &*measured_},
-        limits());
+        limits_of(*config_));
     return {};
-  }
-
-  [[nodiscard]] residency::Limits limits() const {
-    residency::Limits limits;
-    limits.queue_timeout = config_->server.queue_timeout;
-    limits.cores = usable_cores();
-    limits.plan.max_wait = config_->server.max_wait;
-    limits.plan.grace = config_->server.grace;
-    limits.plan.retry_grace = config_->server.retry_grace;
-    limits.swap_drain = config_->server.swap_drain;
-    return limits;
   }
 
   // What the kernel tells of the process that is launched next comes behind the place at which its
@@ -428,7 +362,8 @@ class Daemon {
   std::vector<process::MarkedLeftover> kill_marked() {
     auto marked = cgroups_ ? cgroups_->clear_leftovers(kLeftoverWait)
                            : std::vector<process::MarkedLeftover>();
-    std::ranges::move(process::kill_marked(mark_owner_, kLeftoverWait), std::back_inserter(marked));
+    std::ranges::move(process::kill_marked(ground_->mark_owner, kLeftoverWait),
+                      std::back_inserter(marked));
     remove_dead_sockets(worker_directory(config_->server.run_dir));
     return marked;
   }
@@ -563,7 +498,7 @@ class Daemon {
       config_ = std::move(reloaded.config);
       state_->config = config_;
       catalog_->use(config_);
-      residency_->use_waits(limits());
+      residency_->use_waits(limits_of(*config_));
     }
     catalog_->rescan();
     drivers_->look();
@@ -669,9 +604,7 @@ class Daemon {
   asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
   SystemIdSource ids_;
 
-  std::optional<process::StateLock> lock_;
-  std::string boot_id_;
-  std::string mark_owner_;
+  std::optional<DaemonGround> ground_;
   std::unique_ptr<LogWriter> log_;
   std::optional<EarlyLog> early_log_;
   std::unique_ptr<store::RealStore> store_;
