@@ -36,6 +36,12 @@ enum class Mutation : std::uint8_t {
   kNeverClosed,          // M12: a busy model never gives its room away
   kIdleWorkEvicts,       // I3: idle work takes other models' room
   kGrowthIgnored,        // M5: what was measured does not change a charge
+  kJobsNotTold,          // I4: idle work is not told to yield
+  kYieldNotAwaited,      // I4: what idle work holds is taken before it could yield
+  kBankNotCounted,       // M18: what the bank has counts as free before it was given back
+  kBankNeverShrunk,      // M18: the bank is not told to shrink
+  kNoTurns,              // M13: tenants do not take turns
+  kIdleWorkFirst,        // I3: idle work waits among the clients
 };
 
 #ifdef BERTH_MUTATIONS

@@ -108,9 +108,11 @@ std::optional<Error> Manager::enqueue(Berth& berth, const Waiter& waiter) {
   const bool client = waiter.request_class != RequestClass::kIdle;
   const bool first = berth.queue.clients() == 0;
   const RequestEntry* const request = waiter.observer->claimant();
-  const Push pushed = berth.queue.push(
-      waiter.ticket, request == nullptr ? std::string_view() : request->arrival().tenant,
-      client ? core::WaiterKind::kClient : core::WaiterKind::kIdleWork);
+  const bool alike = request == nullptr || mutated(Mutation::kNoTurns);
+  const Push pushed =
+      berth.queue.push(waiter.ticket, alike ? std::string_view() : request->arrival().tenant,
+                       client || mutated(Mutation::kIdleWorkFirst) ? core::WaiterKind::kClient
+                                                                   : core::WaiterKind::kIdleWork);
   if (pushed == Push::kQueued) {
     berth.newcomers.push_back(waiter.ticket);
     if (client) berth.had_client = true;
@@ -124,10 +126,9 @@ std::optional<Error> Manager::enqueue(Berth& berth, const Waiter& waiter) {
   ErrorExtras extras;
   extras.limit = limit;
   extras.retry_after_seconds = 1;
-  if (berth.current != nullptr) {
-    if (const auto eta = berth.current->progress().eta) {
-      extras.retry_after_seconds = std::max(1.0, std::chrono::duration<double>(*eta).count());
-    }
+  const auto last = static_cast<std::uint32_t>(std::max<std::size_t>(berth.queue.size(), 1));
+  if (const auto eta = progress_of(berth, last).eta) {
+    extras.retry_after_seconds = std::max(1.0, std::chrono::duration<double>(*eta).count());
   }
   return Error(Reason::kQueueFull,
                pushed == Push::kModelFull ? requests(limit, "wait") + " for " + berth.model->name +

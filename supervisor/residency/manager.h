@@ -18,6 +18,7 @@
 #include "supervisor/core/backoff.h"
 #include "supervisor/core/ledger/failure_record.h"
 #include "supervisor/core/ledger/verdict.h"
+#include "supervisor/core/queue_pace.h"
 #include "supervisor/core/waiters.h"
 #include "supervisor/residency/failure_book.h"
 #include "supervisor/residency/instance.h"
@@ -43,6 +44,9 @@ struct Berth {
   core::RestartBackoff back_off;
   Timer back_off_timer;
   bool report_posted = false;
+  bool serving = false;
+  core::QueuePace pace;
+  std::optional<Duration> last_load;  // what its last load that became ready took
   // Since when a client wants it: of those who left unserved, the oldest (M8); and when the last of
   // them left. Counts on for retry_grace.
   std::optional<SteadyTime> carried;
@@ -51,7 +55,7 @@ struct Berth {
   bool torn_down = false;       // its last load was, abandoned: not the next one, too (L5)
   SteadyTime positions_told{};  // when all who wait were last told their place; on what serves
   std::vector<core::Ticket> newcomers;  // who have been told nothing yet
-  Timer positions_timer;        // until they are told again
+  Timer positions_timer;                // until they are told again
 };
 
 // What Residency is made of. Core strand; every answer to a client is posted, so that no client
@@ -150,6 +154,9 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void report(const std::string& model);
   [[nodiscard]] bool tells_only_new(Berth& berth);
   // Of one who waits in that place; absent: in none any more.
+  // How long until it is loaded; absent: nothing is known of that.
+  [[nodiscard]] std::optional<Duration> load_wait(const Berth& berth,
+                                                  const Room::Waiting* room) const;
   [[nodiscard]] ClaimProgress progress_of(const Berth& berth,
                                           std::optional<std::uint32_t> position) const;
   void finish_shutdown();

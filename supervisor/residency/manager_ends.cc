@@ -92,7 +92,12 @@ void Manager::forget_deaths(const std::string& model) {
   const auto berth = berths_.find(model);
   if (berth == berths_.end()) return;
   berth->second.back_off = {};
+  if (!berth->second.back_off_timer.armed()) return;
   berth->second.back_off_timer.reset();
+  // Who waited for its end need not any more.
+  environment_.clock.post([weak = weak_from_this(), model] {
+    if (const auto self = weak.lock()) self->start_if_wanted(self->berths_.at(model));
+  });
 }
 
 }  // namespace berth::residency

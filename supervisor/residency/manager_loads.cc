@@ -99,6 +99,9 @@ void Manager::start(Berth& berth, const LaunchPlan& plan) {
 }
 
 void Manager::serve(Berth& berth) {
+  // A place that is given settles the instance, which serves: they get theirs in their order.
+  if (berth.serving) return;
+  berth.serving = true;
   bool moved = false;
   while (berth.current != nullptr && berth.current->free_places() > 0) {
     const std::optional<core::Ticket> ticket = berth.queue.pop();
@@ -109,6 +112,7 @@ void Manager::serve(Berth& berth) {
     if (mutated(Mutation::kLostWaiter) && berth.queue.size() % 2 == 1) continue;
     answer(*ticket, grant(*berth.current, waiter->second));
   }
+  berth.serving = false;
   if (moved) report_soon(berth);
 }
 
@@ -141,9 +145,13 @@ void Manager::lease_returned(const std::string& model, const Uuid& instance, boo
   if (mutated(Mutation::kLeaseNotReturned)) return;
   const std::shared_ptr<Instance> there = find(model, instance);
   if (!there) return;
+  Berth& berth = berths_.at(model);
+  if (berth.current == there.get()) {
+    berth.pace.on_free(environment_.clock.now(), berth.queue.clients() > 0);
+  }
   there->lease_returned(client);
   share_cores();
-  end_job_load(berths_.at(model));
+  end_job_load(berth);
   room_.changed();
 }
 
@@ -181,6 +189,7 @@ void Manager::on_instance_ready(Instance& instance) {
   const auto berth = berths_.find(instance.model().name);
   if (berth == berths_.end()) return;
   berth->second.torn_down = false;
+  berth->second.last_load = instance.load_time();
   if (berth->second.current == &instance) serve(berth->second);
 }
 
@@ -188,6 +197,7 @@ void Manager::on_instance_unavailable(Instance& instance) {
   Berth& berth = berths_.at(instance.model().name);
   if (berth.current != &instance) return;
   berth.current = nullptr;
+  berth.pace.pause();
   const core::InstanceResult result = instance.machine().result().value;
   if (result == core::InstanceResult::kFailedOwn || result == core::InstanceResult::kFailedLaunch) {
     // They waited for this load; who comes from now on waits for the next one.

@@ -12,6 +12,8 @@
 
 #include "common/clock.h"
 #include "supervisor/core/instance_state.h"
+#include "supervisor/core/memory/decision.h"
+#include "supervisor/core/queue_pace.h"
 #include "supervisor/core/waiters.h"
 #include "supervisor/residency/instance.h"
 #include "supervisor/residency/manager_words.h"
@@ -22,6 +24,11 @@ namespace berth::residency {
 namespace {
 
 constexpr Duration kPositionsPause = std::chrono::milliseconds(100);
+
+std::optional<std::chrono::milliseconds> whole(std::optional<Duration> wait) {
+  if (!wait) return std::nullopt;
+  return std::chrono::ceil<std::chrono::milliseconds>(*wait);
+}
 
 }  // namespace
 
@@ -86,6 +93,22 @@ void Manager::report(const std::string& model) {
   }
 }
 
+// What is being stopped is gone in a moment; what clients use gives way after max_wait (M12). How
+// long other programs keep their memory, or an older one needs, nobody knows.
+std::optional<Duration> Manager::load_wait(const Berth& berth, const Room::Waiting* room) const {
+  std::optional<Duration> until_room;
+  const auto is = [room](core::ParkFor what) { return room->what == core::park_name(what); };
+  if (room == nullptr || room->what == kWaitsForCheck || room->what == kWaitsForIdleWork ||
+      is(core::ParkFor::kLeaving) || is(core::ParkFor::kClosing)) {
+    until_room = Duration::zero();
+  } else if (is(core::ParkFor::kGrace)) {
+    until_room = room->since + limits_.plan.grace - environment_.clock.now();
+  } else if (is(core::ParkFor::kClients)) {
+    until_room = room->since + limits_.plan.max_wait - environment_.clock.now();
+  }
+  return core::load_wait(until_room, berth.last_load);
+}
+
 ClaimProgress Manager::progress_of(const Berth& berth,
                                    std::optional<std::uint32_t> position) const {
   ClaimProgress progress;
@@ -97,10 +120,12 @@ ClaimProgress Manager::progress_of(const Berth& berth,
     const core::InstanceState state = berth.current->machine().state();
     if (!info(state).leases) return berth.current->progress();
     progress.queue_position = position;
+    progress.eta = whole(berth.pace.wait_of(*position, environment_.clock.now()));
     return progress;
   }
   if (leaving(berth.model->name) != nullptr) {
     progress.phase = kPhaseStopping;
+    progress.eta = whole(load_wait(berth, nullptr));
     return progress;
   }
   if (verdict_pending(berth.model->name)) {
@@ -110,9 +135,9 @@ ClaimProgress Manager::progress_of(const Berth& berth,
   const Duration left = berth.back_off.not_before() - environment_.clock.now();
   if (room_.counts() && left <= Duration::zero()) {
     progress.phase = kPhaseQueued;
-    if (const Room::Waiting* const waiting = room_.waiting(berth.model->name)) {
-      progress.waits_for = waiting->what;
-    }
+    const Room::Waiting* const waiting = room_.waiting(berth.model->name);
+    if (waiting != nullptr) progress.waits_for = waiting->what;
+    progress.eta = whole(load_wait(berth, waiting));
     return progress;
   }
   progress.phase = kPhaseBackOff;

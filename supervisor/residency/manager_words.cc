@@ -10,6 +10,7 @@
 #include "supervisor/core/instance_state.h"
 #include "supervisor/core/memory/decision.h"
 #include "supervisor/core/redact.h"
+#include "supervisor/residency/room.h"
 
 namespace berth::residency {
 namespace {
@@ -27,6 +28,7 @@ std::string memory_sentence(std::string_view waits_for) {
   if (is(core::ParkFor::kOlder)) return text + ", and an older request comes first";
   if (is(core::ParkFor::kForeign)) return text + " that other programs have";
   if (is(core::ParkFor::kIdleRoom)) return text + " that nobody needs";
+  if (waits_for == kWaitsForIdleWork) return text + " that idle work is giving back";
   return text;
 }
 

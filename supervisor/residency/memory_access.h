@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "common/uuid.h"
 #include "supervisor/catalog/model.h"
 #include "supervisor/core/memory/charge.h"
 #include "supervisor/core/memory/domain.h"
@@ -95,8 +96,14 @@ struct MemoryAccess {
   // The machine is critically short of memory (S18): grace protects nothing. Empty: it never is.
   std::function<bool()> critical_pressure{};
   std::function<BankUse()> bank{};
-  // Gives back that much of the bank, or what there is; memory_changed() says when.
-  std::function<void(const core::DomainBytes& bytes)> shrink_bank{};
+  // The bank is to keep no more than this, and not to grow while somebody waits; memory_changed()
+  // says when it has shrunk. Comes again and again until then.
+  std::function<void(const core::DomainBytes& keep)> shrink_bank{};
+  // The idle work that runs (I4), and what it has beside the instances that it holds.
+  std::function<std::vector<core::IdleJob>()> jobs{};
+  // Each of them is to give its lease and its extra memory back within its bound; memory_changed()
+  // says when. Told once; after the bound its instance is taken away.
+  std::function<void(const std::vector<Uuid>& jobs)> yield_jobs{};
 };
 
 }  // namespace berth::residency

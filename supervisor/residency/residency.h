@@ -65,9 +65,12 @@ struct ClaimProgress {
   // stopping (the model's last process is still going) | back_off (it died; ETA: of the wait) |
   // queued (for memory).
   std::string phase;
-  // With queued: what must happen first, as core::park_name(), or "check"; empty: not known yet.
+  // With queued: what must happen first, as core::park_name(), "check" (its files are looked at) or
+  // "idle_work" (which was told to yield); empty: not known yet.
   std::string waits_for{};
   float fraction = 0;
+  // Until it has its place (with a position), is loaded, or the back-off is over, from what was
+  // measured before; absent: nothing is known.
   std::optional<std::chrono::milliseconds> eta{};
 };
 

@@ -83,6 +83,7 @@ void Room::plan_all() {
     planning_ = true;
     RoomPass pass(*this, snapshot());
     for (const Demand& demand : demands) pass.decide(demand);
+    pass.finish();
     if (pass.again() && !mutated(Mutation::kNeverReplanned)) {
       again_ = environment_.clock.sleep_until(*pass.again(), [this] {
         again_.reset();
@@ -189,7 +190,9 @@ core::Snapshot Room::snapshot() const {
     const BankUse bank = environment_.memory_access.bank();
     snapshot.bank = bank.held;
     snapshot.bank_floor = bank.floor;
+    if (mutated(Mutation::kBankNotCounted)) snapshot.bank = {};
   }
+  if (environment_.memory_access.jobs) snapshot.jobs = environment_.memory_access.jobs();
   return snapshot;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,13 +50,17 @@ class RoomHost {
   virtual void on_room_wait(const std::string& model) = 0;
 };
 
+// Of Room::Waiting::what, beside core::park_name().
+inline constexpr std::string_view kWaitsForCheck = "check";         // its files are looked at first
+inline constexpr std::string_view kWaitsForIdleWork = "idle_work";  // that was told to yield
+
 // Makes room: plans every demand, the oldest first, whenever something changed, and does what the
 // planner says. Owns the book of charges, the holds (M9) and what each demand waits for. Core
 // strand; lives as long as the residency. Without domains it decides nothing.
 class Room {
  public:
   struct Waiting {
-    std::string what;              // core::park_name(), or "check"
+    std::string what;              // core::park_name(), or one of the above
     std::vector<Uuid> blockers{};  // the instances that it waits for
     core::DomainBytes missing{};
     SteadyTime since{};
@@ -134,6 +139,7 @@ class Room {
   std::map<std::string, Waiting> waiting_;  // by model
   std::vector<core::Hold> holds_;
   std::map<std::string, Check> checks_;  // by model
+  std::map<Uuid, SteadyTime> yielding_;  // jobs that were told to, and until when they may take
   Timer again_;
   RoomCounters counters_;
   // What was posted or asked may come after its end.

@@ -36,6 +36,7 @@ std::string_view cause_of(core::VictimKind kind) {
                                     const core::PlacementOption& at) {
   core::DomainBytes sum = at.bytes;
   for (const core::Entry& entry : snapshot.entries) sum += entry.charge;
+  for (const core::IdleJob& job : snapshot.jobs) sum += job.extra;
   for (core::DomainIndex i = 0; i < snapshot.domains.size(); ++i) {
     if (at.bytes[i] > 0 && sum[i] > snapshot.domains[i].limit()) return false;
   }
@@ -88,7 +89,7 @@ void RoomPass::admit(const Demand& demand, const core::PlacementOption& at) {
 void RoomPass::act(const Demand& demand, const core::ShrinkBank& shrink) {
   if (!room_.checked(demand)) {
     hold(demand, shrink.at);
-    return wait(demand, "check", {}, shrink.bank);
+    return wait(demand, kWaitsForCheck, {}, shrink.bank);
   }
   shrink_bank(shrink.bank);
   hold(demand, shrink.at);
@@ -96,7 +97,7 @@ void RoomPass::act(const Demand& demand, const core::ShrinkBank& shrink) {
 }
 
 void RoomPass::act(const Demand& demand, const core::Evict& evict) {
-  if (!room_.checked(demand)) return wait(demand, "check", {}, evict.missing);
+  if (!room_.checked(demand)) return wait(demand, kWaitsForCheck, {}, evict.missing);
   shrink_bank(evict.bank);
   take_away(demand, evict.victims);
   std::vector<Uuid> leaving;
@@ -105,16 +106,80 @@ void RoomPass::act(const Demand& demand, const core::Evict& evict) {
 }
 
 void RoomPass::act(const Demand& demand, const core::PreEmpt& pre_empt) {
-  act(demand, core::Evict{.at = pre_empt.at,
-                          .victims = pre_empt.victims,
-                          .bank = pre_empt.bank,
-                          .missing = pre_empt.missing});
+  if (!room_.checked(demand)) return wait(demand, kWaitsForCheck, {}, pre_empt.missing);
+  shrink_bank(pre_empt.bank);
+  tell_to_yield(pre_empt.jobs);
+  std::vector<Uuid> blockers;
+  for (const core::IdleJob& job : snapshot_.jobs) {
+    if (!std::ranges::binary_search(pre_empt.jobs, job.id) || !may_take_its_time(job.id)) continue;
+    plan_again_at(room_.yielding_.at(job.id));
+    if (!job.instance.is_nil()) blockers.push_back(job.instance);
+  }
+  for (const core::Victim& victim : pre_empt.victims) blockers.push_back(victim.id);
+  std::ranges::sort(blockers);
+  blockers.erase(std::unique(blockers.begin(), blockers.end()), blockers.end());
+  take_away(demand, takable(pre_empt));
+  wait(demand, kWaitsForIdleWork, std::move(blockers), pre_empt.missing);
+}
+
+void RoomPass::tell_to_yield(const std::vector<Uuid>& jobs) {
+  const auto& yield = room_.environment_.memory_access.yield_jobs;
+  std::vector<Uuid> told;
+  for (const core::IdleJob& job : snapshot_.jobs) {
+    if (!std::ranges::binary_search(jobs, job.id)) continue;
+    const Duration within =
+        yield && !mutated(Mutation::kYieldNotAwaited) ? job.gives_way_within : Duration::zero();
+    if (room_.yielding_.emplace(job.id, snapshot_.now + within).second) told.push_back(job.id);
+  }
+  if (yield && !told.empty() && !mutated(Mutation::kJobsNotTold)) yield(told);
+}
+
+bool RoomPass::may_take_its_time(const Uuid& job) const {
+  const auto told = room_.yielding_.find(job);
+  return told != room_.yielding_.end() && snapshot_.now < told->second;
+}
+
+std::vector<core::Victim> RoomPass::takable(const core::PreEmpt& pre_empt) const {
+  std::vector<core::Victim> victims;
+  for (const core::Victim& victim : pre_empt.victims) {
+    const bool yields = std::ranges::any_of(snapshot_.jobs, [&](const core::IdleJob& job) {
+      return job.instance == victim.id && may_take_its_time(job.id);
+    });
+    if (!yields) victims.push_back(victim);
+  }
+  // A job that does not yield loses its instance, and with that what it has beside it.
+  for (const core::IdleJob& job : snapshot_.jobs) {
+    if (!std::ranges::binary_search(pre_empt.jobs, job.id) || may_take_its_time(job.id)) continue;
+    const auto entry = std::ranges::find(snapshot_.entries, job.instance, &core::Entry::id);
+    if (entry == snapshot_.entries.end() || entry->clients > 0 || entry->pinned) continue;
+    if (entry->state > core::EntryState::kReady) continue;
+    if (std::ranges::find(victims, entry->id, &core::Victim::id) != victims.end()) continue;
+    victims.push_back({.id = entry->id,
+                       .model = entry->model,
+                       .kind = core::VictimKind::kIdleWork,
+                       .charge = entry->charge});
+  }
+  return victims;
+}
+
+void RoomPass::plan_again_at(SteadyTime when) {
+  again_ = again_ ? std::min(*again_, when) : when;
+}
+
+void RoomPass::finish() {
+  std::erase_if(room_.yielding_, [&](const auto& told) {
+    return std::ranges::find(snapshot_.jobs, told.first, &core::IdleJob::id) ==
+           snapshot_.jobs.end();
+  });
+  const auto& shrink = room_.environment_.memory_access.shrink_bank;
+  if (reclaim_.empty() || !shrink || mutated(Mutation::kBankNeverShrunk)) return;
+  shrink(snapshot_.bank - reclaim_);
 }
 
 void RoomPass::act(const Demand& demand, const core::Park& park) {
-  if (park.again) again_ = again_ ? std::min(*again_, *park.again) : *park.again;
+  if (park.again) plan_again_at(*park.again);
   if (!park.close.empty() && !room_.checked(demand)) {
-    return wait(demand, "check", park.blockers, park.missing);
+    return wait(demand, kWaitsForCheck, park.blockers, park.missing);
   }
   for (const Uuid& instance : park.close) {
     const auto entry = std::ranges::find(snapshot_.entries, instance, &core::Entry::id);
@@ -147,9 +212,11 @@ void RoomPass::act(const Demand& demand, const core::Refuse& refuse) {
   room_.host_.refuse_demand(model, room_.refusal(*demand.model, refuse, snapshot_));
 }
 
+// What each of them lacks counts the room that is held for those before it.
 void RoomPass::shrink_bank(const core::DomainBytes& bytes) {
-  const auto& shrink = room_.environment_.memory_access.shrink_bank;
-  if (!bytes.empty() && shrink) shrink(bytes);
+  for (core::DomainIndex i = 0; i < core::kMaxDomains; ++i) {
+    reclaim_[i] = std::max(reclaim_[i], bytes[i]);
+  }
 }
 
 void RoomPass::take_away(const Demand& demand, const std::vector<core::Victim>& victims) {

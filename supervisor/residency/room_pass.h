@@ -22,6 +22,8 @@ class RoomPass {
 
   // The oldest demand first.
   void decide(const Demand& demand);
+  // After the last one.
+  void finish();
   // When the passing of time alone may change something; absent: never.
   [[nodiscard]] const std::optional<SteadyTime>& again() const { return again_; }
 
@@ -35,6 +37,14 @@ class RoomPass {
 
   void admit(const Demand& demand, const core::PlacementOption& at);
   void shrink_bank(const core::DomainBytes& bytes);
+  void plan_again_at(SteadyTime when);
+  // Tells those that were not told yet.
+  void tell_to_yield(const std::vector<Uuid>& jobs);
+  // It was told to yield and may take its time still.
+  [[nodiscard]] bool may_take_its_time(const Uuid& job) const;
+  // What may be taken away at once for a need that idle work has to yield to: what no job holds
+  // that is still yielding, and what those hold that were given long enough.
+  [[nodiscard]] std::vector<core::Victim> takable(const core::PreEmpt& pre_empt) const;
   void take_away(const Demand& demand, const std::vector<core::Victim>& victims);
   // Before it is done.
   void tell_eviction(const Demand& demand, const core::Victim& victim, std::string_view cause);
@@ -45,7 +55,8 @@ class RoomPass {
   Room& room_;
   core::Snapshot snapshot_;
   std::optional<SteadyTime> again_;
-  std::uint32_t window_ = 0;  // of the need that is decided on
+  core::DomainBytes reclaim_;  // of the bank, for all of them
+  std::uint32_t window_ = 0;   // of the need that is decided on
 };
 
 }  // namespace berth::residency

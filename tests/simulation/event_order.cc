@@ -22,7 +22,9 @@ std::string EventOrder::on_event(const Event& event) {
     if (seen_.contains(id)) return "load.started twice for " + id;
     if (standing_.contains(model)) return "a load of " + model + " although a failure stands";
     const bool process = SimEvents::field(event, "pid") != "0";
-    if (process && clock_.now() < last_death(model) + core::RestartBackoff::kFirst) {
+    const auto moved = moved_.find(model);
+    const bool another = moved != moved_.end() && moved->second >= last_death(model);
+    if (process && !another && clock_.now() < last_death(model) + core::RestartBackoff::kFirst) {
       return model + " was started before its back-off was over";
     }
     seen_[id] = {.model = model, .process = process};
@@ -78,8 +80,10 @@ std::string EventOrder::on_failure(const Event& event) {
   if (at == standing_.end() || at->second != record)
     return "a failure is lifted that did not stand";
   standing_.erase(at);
-  // An operator does not wait for a back-off either.
-  if (SimEvents::field(event, "cause") == "hand") deaths_.erase(model);
+  // An operator does not wait for a back-off either, nor need what has been changed.
+  const std::string cause = SimEvents::field(event, "cause");
+  if (cause == "hand") deaths_.erase(model);
+  if (cause == "provenance") moved_[model] = clock_.now();
   return {};
 }
 

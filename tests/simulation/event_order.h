@@ -45,6 +45,7 @@ class EventOrder {
   std::map<std::string, Seen> seen_;             // by instance
   std::map<std::string, std::string> standing_;  // the failure's record, by model
   std::map<std::string, SteadyTime> deaths_;
+  std::map<std::string, SteadyTime> moved_;  // when what a failure depended on was another
   std::map<std::string, SteadyTime> ends_;
 };
 

@@ -32,6 +32,13 @@ core::DomainBytes MemoryOracle::sum(const Counts& counts, bool known) const {
   return all;
 }
 
+core::DomainBytes MemoryOracle::extras() const {
+  core::DomainBytes all;
+  if (!jobs) return all;
+  for (const Job& job : jobs()) all += job.extra;
+  return all;
+}
+
 core::DomainBytes MemoryOracle::lost() const {
   core::DomainBytes all;
   for (const auto& [id, live] : live_) {
@@ -90,8 +97,10 @@ SteadyTime MemoryOracle::wanted_since(const std::string& model) const {
   const SteadyTime now = world_.clock.now();
   const auto want = wants_.find(model);
   if (want == wants_.end()) return now;
-  const bool forgotten = now > want->second.last_seen + policy_.retry_grace;
-  return forgotten ? now : want->second.since;
+  if (now <= want->second.last_seen + policy_.retry_grace) return want->second.since;
+  // Somebody may wait since, and nothing has run meanwhile.
+  const std::optional<SteadyTime> oldest = oldest_waiter(model);
+  return oldest && *oldest <= want->second.last_seen ? want->second.since : now;
 }
 
 // --- what is seen
@@ -210,7 +219,8 @@ std::string MemoryOracle::on_admit(const std::string& model, const std::string& 
   if (world_.memory.domains.empty()) return {};
   const auto everything = [](const std::string& /*id*/, const Live& /*live*/) { return true; };
   std::string problem;
-  if (!fits(at.bytes, sum(everything))) problem = model + " was admitted beyond the limit";
+  if (!fits(at.bytes, sum(everything) + extras() + world_.memory.bank))
+    problem = model + " was admitted beyond the limit";
   if (problem.empty()) problem = check_theft(model, at);
   Live& live = live_[instance];
   live.model = model;
@@ -233,7 +243,7 @@ std::string MemoryOracle::check_theft(const std::string& model,
     return one.second.going && one.second.stopped <= foreign_changed_;
   });
   if (unclear) return {};
-  const core::DomainBytes before = sum(stays);
+  const core::DomainBytes before = sum(stays) + extras();
   const std::string older = oldest_want();
   const auto oldest = oldest_waiter(older);
   if (older.empty() || older == model || !oldest || !due_().contains(older)) return {};

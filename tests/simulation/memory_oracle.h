@@ -26,6 +26,13 @@ class MemoryOracle {
  public:
   using Requests = std::vector<std::unique_ptr<SimRequest>>;
 
+  // Idle work, and until when it may take to yield; absent: nobody told it to.
+  struct Job {
+    std::string instance;
+    core::DomainBytes extra{};
+    std::optional<SteadyTime> until{};
+  };
+
   // `due`: tells the models that have no instance and want nothing but room.
   MemoryOracle(SimWorld& world, const Requests& requests, const core::PlanPolicy& policy,
                std::function<std::set<std::string>()> due)
@@ -48,6 +55,8 @@ class MemoryOracle {
   void look();
   // Nothing is left to run at this moment.
   [[nodiscard]] std::string when_quiet() const;
+
+  std::function<std::vector<Job>()> jobs;
 
  private:
   // An instance from its creation until its memory is back.
@@ -77,6 +86,9 @@ class MemoryOracle {
   // `known`: of one that died unseen, what it held.
   [[nodiscard]] core::DomainBytes held(const std::string& id, const Live& live,
                                        bool known = false) const;
+  // What idle work has beside its instances.
+  [[nodiscard]] core::DomainBytes extras() const;
+  [[nodiscard]] std::string check_jobs(const std::string& id, const Live& live) const;
   // What processes that are gone for good have not given back.
   [[nodiscard]] core::DomainBytes lost() const;
   [[nodiscard]] core::DomainBytes sum(const Counts& counts, bool known = false) const;

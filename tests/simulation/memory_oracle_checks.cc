@@ -50,6 +50,7 @@ std::string MemoryOracle::on_evicted(const Event& event) {
     return is_client(*request) && waits(*request) && request->model() == live.model &&
            request->deadline() > now && request->since() > live.created;
   });
+  if (std::string problem = check_jobs(id, live); !problem.empty()) return problem;
   if (clients_hold(id) || wanted) return live.model + " is evicted although clients want it";
   if (cause == "abandoned_load") {
     if (live.ready) return live.model + " is ready and evicted as a load";
@@ -76,8 +77,26 @@ std::string MemoryOracle::on_evicted(const Event& event) {
            std::to_string(Seconds(now - idle).count()) + " s, for one that waits for " +
            std::to_string(Seconds(now - since).count()) + " s";
   }
+  const auto everything = [](const std::string& /*id*/, const Live& /*live*/) { return true; };
+  if (!world_.memory.bank.empty() && oldest_want() == for_model && proofs_.empty() &&
+      any_fits(for_model, sum(everything, true) + extras())) {
+    return live.model + " is evicted although the bank would do";
+  }
   // What older ones count on is not for a younger one.
   return oldest_want() == for_model ? check_cost(id, live, since) : "";
+}
+
+// I4: idle work is told, and has its time to yield.
+std::string MemoryOracle::check_jobs(const std::string& id, const Live& live) const {
+  if (!jobs) return {};
+  for (const Job& job : jobs()) {
+    if (job.instance != id) continue;
+    if (!job.until) return live.model + " is taken from a job that was not told to yield";
+    if (world_.clock.now() < *job.until) {
+      return live.model + " is taken from a job that was about to yield";
+    }
+  }
+  return {};
 }
 
 bool MemoryOracle::surely_evictable(const std::string& id, const Live& live,
@@ -150,11 +169,12 @@ std::string MemoryOracle::when_quiet() const {
     const auto worker = world_.workers.by_instance(id);
     if (worker && worker->ended() && !live.exited) return {};
   }
+  if (world_.memory.shrinking()) return {};
   const SteadyTime since = *oldest;
   const auto stays = [&](const std::string& id, const Live& live) {
     return !surely_evictable(id, live, since);
   };
-  if (any_fits(model, sum(stays))) return "no room is made for " + model;
+  if (any_fits(model, sum(stays) + extras())) return "no room is made for " + model;
   if (now <= since + std::max(policy_.max_wait, policy_.grace)) return {};
   // An abandoned load may go first, once its grace is over.
   for (const auto& [id, live] : live_) {
@@ -164,7 +184,7 @@ std::string MemoryOracle::when_quiet() const {
     return stays(id, live) && (!live.ready || pinned_.contains(live.model) || live.stuck);
   };
   const bool one_way = world_.memory.needs.at(model).size() == 1;
-  if (one_way && any_fits(model, sum(cannot_close))) return "nobody closes for " + model;
+  if (one_way && any_fits(model, sum(cannot_close) + extras())) return "nobody closes for " + model;
   return {};
 }
 

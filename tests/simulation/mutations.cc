@@ -12,7 +12,7 @@ namespace {
 
 core::Mutation planted = core::Mutation::kNone;
 
-constexpr std::array<std::pair<std::string_view, core::Mutation>, 28> kNames = {{
+constexpr std::array<std::pair<std::string_view, core::Mutation>, 34> kNames = {{
     {"none", core::Mutation::kNone},
     {"lost_waiter", core::Mutation::kLostWaiter},
     {"lost_deadline", core::Mutation::kLostDeadline},
@@ -41,6 +41,12 @@ constexpr std::array<std::pair<std::string_view, core::Mutation>, 28> kNames = {
     {"never_closed", core::Mutation::kNeverClosed},
     {"idle_work_evicts", core::Mutation::kIdleWorkEvicts},
     {"growth_ignored", core::Mutation::kGrowthIgnored},
+    {"jobs_not_told", core::Mutation::kJobsNotTold},
+    {"yield_not_awaited", core::Mutation::kYieldNotAwaited},
+    {"bank_not_counted", core::Mutation::kBankNotCounted},
+    {"bank_never_shrunk", core::Mutation::kBankNeverShrunk},
+    {"no_turns", core::Mutation::kNoTurns},
+    {"idle_work_first", core::Mutation::kIdleWorkFirst},
 }};
 
 }  // namespace

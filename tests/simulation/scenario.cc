@@ -17,6 +17,7 @@
 #include "common/event.h"
 #include "supervisor/core/exit_status.h"
 #include "supervisor/core/log/log_verdict.h"
+#include "supervisor/residency/request_book.h"
 #include "supervisor/residency/residency.h"
 #include "tests/simulation/random.h"
 #include "tests/simulation/scenario_times.h"
@@ -98,6 +99,12 @@ const std::vector<std::string>& expected_reach() {
       "phase queued",
       "phase stopping",
       "phase weights",
+      "job late",
+      "job told",
+      "job yielded",
+      "load.started operator",
+      "settings changed",
+      "waits for idle_work",
       "position",
       "state busy",
       "state closing",
@@ -134,7 +141,18 @@ Scenario::Scenario(std::uint64_t seed, std::size_t steps, bool trace)
         random_.percent(30) ? Duration::zero() : random_.between(seconds(1), minutes(3));
     models_.push_back(model);
   }
+  if (random_.percent(60)) {
+    for (std::uint64_t i = random_.between(std::uint64_t{2}, std::uint64_t{4}); i > 0; --i) {
+      residency::RequestArrival arrival;
+      arrival.tenant = "tenant-" + std::to_string(i);
+      tenants_.push_back(book_.arrive(std::move(arrival)));
+    }
+  }
   draw_memory();
+  world_.find_model = [this](const std::string& name) {
+    const auto at = std::ranges::find(models_, name, [](const auto& one) { return one->name; });
+    return at == models_.end() ? nullptr : *at;
+  };
   world_.workers.set_script([this](const std::string& model) { return draw_script(model); });
   world_.events.on_event([this](const Event& event) { on_event(event); });
   world_.store.on_failure = [this](const core::FailureRecord& record) {
@@ -150,8 +168,18 @@ Scenario::Scenario(std::uint64_t seed, std::size_t steps, bool trace)
         if (what.starts_with("answer")) say(what);
       },
       [this](const std::shared_ptr<const catalog::Model>& model) { new_request(model); },
-      [this](const SimRequest& request) { oracle_->on_served(request); },
-      [this](const SimRequest& request) { oracle_->on_leaves(request); }});
+      [this](const SimRequest& request) {
+        oracle_->on_served(request);
+        if (!request.tenant().empty()) say("  " + request.tenant() + " has " + request.model());
+        violate(turns_.on_served(request));
+      },
+      [this](const SimRequest& request) {
+        oracle_->on_leaves(request);
+        turns_.on_leaves(request);
+        if (!request.tenant().empty()) say("  " + request.tenant() + " leaves " + request.model());
+        end_job(&request, "");
+      }});
+  client_->one_tenant = tenants_.empty();
   world_.clock.on_step([this] { check_step(); });
 }
 
@@ -257,8 +285,12 @@ void Scenario::act() {
     }
   } else if (dice < 54) {
     if (SimRequest* request = some_request()) request->release();
-  } else if (dice < 80) {
+  } else if (dice < 74) {
     pass_time(milliseconds(300));
+  } else if (dice < 79) {
+    begin_job();
+  } else if (dice < 80) {
+    grow_bank();
   } else if (dice < 88) {
     pass_time(seconds(3));
   } else if (dice < 90) {
@@ -280,12 +312,21 @@ void Scenario::act() {
   } else if (dice < 99) {
     say("suspend");
     world_.clock.suspend(random_.between(seconds(1), minutes(60)));
-  } else if (random_.percent(15)) {
-    shut_down(random_.between(Duration::zero(), seconds(20)));
+  } else {
+    act_seldom();
   }
   std::erase_if(requests_, [](const std::unique_ptr<SimRequest>& request) {
     return request->state() == SimRequest::State::kDone;
   });
+}
+
+void Scenario::act_seldom() {
+  const std::uint64_t dice = random_.below(100);
+  if (dice < 80) {
+    change_settings();
+  } else if (random_.percent(20)) {
+    shut_down(random_.between(Duration::zero(), seconds(20)));
+  }
 }
 
 void Scenario::new_request(const std::shared_ptr<const catalog::Model>& model) {
@@ -293,17 +334,22 @@ void Scenario::new_request(const std::shared_ptr<const catalog::Model>& model) {
   if (requests_.size() > 64) return;
   Duration patience = random_.between(Duration::zero(), seconds(60));
   if (random_.percent(40)) patience = random_.between(Duration::zero(), seconds(2));
-  const auto request_class =
+  auto request_class =
       random_.percent(85) ? residency::RequestClass::kForeground : residency::RequestClass::kIdle;
+  if (random_.percent(8)) request_class = residency::RequestClass::kOperator;
+  std::shared_ptr<const residency::RequestEntry> entry;
+  if (request_class == residency::RequestClass::kForeground && !tenants_.empty()) {
+    entry = random_.pick(tenants_);
+  }
   // Else a failure would stand for the rest of the run.
   if (random_.percent(30)) {
     say("retry " + model->name);
     residency_->retry(model->name, "");
   }
-  say("request for " + model->name);
+  say("request for " + model->name + (entry ? " of " + entry->arrival().tenant : ""));
   ++made_;
   requests_.push_back(std::make_unique<SimRequest>(*client_, model, world_.clock.now() + patience,
-                                                   request_class, random_.fork()));
+                                                   request_class, random_.fork(), entry));
   requests_.back()->begin();
 }
 
@@ -316,7 +362,10 @@ void Scenario::unload(const std::string& model, bool force) {
   say((force ? "unload by force " : "unload ") + model);
   const auto owed = owe("unload of " + model, kStopBound);
   ordering_ = model;
-  if (force) oracle_->on_forced_unload(model);
+  if (force) {
+    oracle_->on_forced_unload(model);
+    turns_.on_break(model);
+  }
   residency_->unload(
       model, force, [this, owed, force](const Result<residency::UnloadOutcome>& out) {
         ++owed->answers;
@@ -403,6 +452,7 @@ void Scenario::come_to_rest() {
 }
 
 void Scenario::destroy_early() {
+  jobs_.clear();
   say("the residency is destroyed");
   world_.clock.on_step(nullptr);
   client_->complain = [this](const std::string& what) { violate(what + " after the end"); };
@@ -426,7 +476,12 @@ void Scenario::on_event(const Event& event) {
   ++reached_[reach];
   violate(order_.on_event(event));
   violate(oracle_->on_event(event));
-  if (event.name == "instance.exited") notice_return(SimEvents::field(event, "instance"));
+  if (event.name == "instance.exited") {
+    notice_return(SimEvents::field(event, "instance"));
+    end_job(nullptr, SimEvents::field(event, "instance"));
+  }
+  if (event.name == "load.started") turns_.on_admit(SimEvents::field(event, "instance"));
+  if (event.name == "load.failed") turns_.on_break(SimEvents::field(event, "model"));
   records_.on_event(event);
   const std::string cause = SimEvents::field(event, "cause");
   const std::string model = SimEvents::field(event, "model");

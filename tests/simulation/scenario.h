@@ -10,7 +10,11 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/uuid.h"
 #include "supervisor/catalog/model.h"
+#include "supervisor/core/memory/domain.h"
+#include "supervisor/core/memory/snapshot.h"
+#include "supervisor/residency/request_book.h"
 #include "supervisor/residency/residency.h"
 #include "tests/simulation/event_order.h"
 #include "tests/simulation/memory_oracle.h"
@@ -18,6 +22,7 @@
 #include "tests/simulation/record_check.h"
 #include "tests/simulation/sim_request.h"
 #include "tests/simulation/sim_world.h"
+#include "tests/simulation/turn_oracle.h"
 
 namespace berth::sim {
 
@@ -56,6 +61,14 @@ class Scenario {
     int answers = 0;
   };
 
+  // Idle work that runs.
+  struct Job {
+    core::IdleJob idle;
+    SimRequest* request = nullptr;
+    std::optional<SteadyTime> until{};  // it was told to yield, and may take until then
+    Timer yields{};
+  };
+
   WorkerScript draw_script(const std::string& model);
   void draw_log(WorkerScript& script);
   [[nodiscard]] bool log_told_of_the_end(const SimWorker& worker) const;
@@ -66,6 +79,14 @@ class Scenario {
   void measure_something();
   void notice_return(const std::string& instance);
   void pin_something();
+  [[nodiscard]] core::DomainBytes free_memory() const;
+  void begin_job();
+  void tell_to_yield(const std::vector<Uuid>& ids);
+  // Of the request, or on the instance.
+  void end_job(const SimRequest* request, const std::string& instance);
+  void grow_bank();
+  void change_settings();
+  void act_seldom();
   void show_memory();
   // Foreign use goes, and nothing is pinned any more.
   void calm_memory();
@@ -94,12 +115,16 @@ class Scenario {
   SimWorld world_;
   residency::Limits limits_;
   std::vector<std::shared_ptr<const catalog::Model>> models_;
+  residency::RequestBook book_{world_.clock, world_.events};
+  std::vector<std::shared_ptr<residency::RequestEntry>> tenants_;  // empty: nobody is known
   EventOrder order_{world_.clock};
   RecordCheck records_{world_};
   std::unique_ptr<MemoryOracle> oracle_;
   std::unique_ptr<residency::Residency> residency_;
   std::unique_ptr<SimRequest::Client> client_;
   std::vector<std::unique_ptr<SimRequest>> requests_;
+  TurnOracle turns_{world_.clock, requests_};
+  std::vector<std::unique_ptr<Job>> jobs_;
   std::vector<std::shared_ptr<Owed>> owed_;
   std::map<std::string, std::uint32_t> active_before_;  // by instance
   std::string ordering_;  // the model that is being unloaded right now, or "*" at shutdown

@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "common/clock.h"
 #include "supervisor/core/memory/placement.h"
@@ -54,6 +55,22 @@ void Scenario::draw_memory() {
       options.push_back({.bytes = core::DomainBytes::in(core::kHostDomain, size)});
     }
   }
+  world_.memory.changed = [this] {
+    if (residency_) residency_->memory_changed();
+  };
+  world_.memory.jobs = [this] {
+    std::vector<core::IdleJob> all;
+    for (const auto& job : jobs_) all.push_back(job->idle);
+    return all;
+  };
+  world_.memory.yield_jobs = [this](const std::vector<Uuid>& ids) { tell_to_yield(ids); };
+  oracle_->jobs = [this] {
+    std::vector<MemoryOracle::Job> all;
+    for (const auto& job : jobs_) {
+      all.push_back({job->idle.instance.to_string(), job->idle.extra, job->until});
+    }
+    return all;
+  };
   world_.memory.sample_takes = random_.between(Duration::zero(), milliseconds(300));
   world_.memory.sample_never_comes = random_.percent(3);
   if (random_.percent(30)) {
@@ -140,6 +157,9 @@ void Scenario::pin_something() {
 }
 
 void Scenario::calm_memory() {
+  std::vector<SimRequest*> working;
+  for (const auto& job : jobs_) working.push_back(job->request);
+  for (SimRequest* request : working) request->hang_up();
   for (core::Domain& domain : world_.memory.domains) domain.foreign = 0;
   for (const auto& model : models_) {
     if (residency_->unpin(model->name)) oracle_->on_pin(model->name, false);
@@ -167,7 +187,13 @@ void Scenario::show_memory() {
         show(entry.charge) + ", clients " + std::to_string(entry.clients) + ", soft " +
         std::to_string(entry.soft) + (entry.pinned ? ", pinned" : ""));
   }
-  for (const core::Hold& hold : now.holds) say("  hold of " + hold.model + show(hold.bytes));
+  for (const core::Hold& hold : now.holds) {
+    say("  hold of " + hold.model + show(hold.bytes) + ", since " +
+        std::to_string(std::chrono::duration<double>(hold.since.time_since_epoch()).count()));
+  }
+  say("  the bank has" + show(now.bank));
+  for (const core::IdleJob& job : now.jobs)
+    say("  a job on " + job.model + " has" + show(job.extra));
   for (const auto& model : models_) {
     std::string text = "  " + model->name + " needs";
     for (const auto& option : world_.memory.needs[model->name]) text += show(option.bytes) + " |";

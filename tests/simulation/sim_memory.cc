@@ -25,6 +25,12 @@ residency::MemoryAccess SimMemory::access() {
   };
   access.sample = [this](std::function<void()> done) { sample(std::move(done)); };
   access.device_use = [this](pid_t pid) { return device_use(pid); };
+  access.bank = [this] { return residency::BankUse{.held = bank, .floor = {}}; };
+  access.shrink_bank = [this](const core::DomainBytes& keep) { shrink_bank(keep); };
+  if (jobs) {
+    access.jobs = jobs;
+    access.yield_jobs = yield_jobs;
+  }
   if (would_fit) {
     access.would_fit = [this](const catalog::Model& /*model*/, const core::Snapshot& /*snapshot*/) {
       return would_fit;
@@ -55,6 +61,18 @@ void SimMemory::sample(std::function<void()> done) {
       done();
     });
     timer->reset();
+  });
+}
+
+void SimMemory::shrink_bank(const core::DomainBytes& keep) {
+  keep_ = keep;
+  if (shrink_.armed()) return;
+  shrink_ = clock_.sleep_for(shrink_takes, [this] {
+    shrink_.reset();
+    for (core::DomainIndex i = 0; i < core::kMaxDomains; ++i) {
+      bank[i] = std::min(bank[i], keep_[i]);
+    }
+    if (changed) changed();
   });
 }
 

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/uuid.h"
 #include "supervisor/core/memory/domain.h"
 #include "supervisor/core/memory/placement.h"
+#include "supervisor/core/memory/snapshot.h"
 #include "supervisor/residency/memory_access.h"
 #include "tests/simulation/sim_clock.h"
 #include "tests/simulation/sim_workers.h"
@@ -48,17 +50,28 @@ class SimMemory {
   std::optional<WouldFit> would_fit{};                                // of what never fits
   Duration sample_takes{};
   bool sample_never_comes = false;
+  // Kept sessions; a request to shrink is done after `shrink_takes`, and `changed` is called.
+  core::DomainBytes bank{};
+  Duration shrink_takes{};
+  std::function<void()> changed{};
+  [[nodiscard]] bool shrinking() const { return shrink_.armed(); }
+  // Idle work, and what tells it to yield.
+  std::function<std::vector<core::IdleJob>()> jobs{};
+  std::function<void(const std::vector<Uuid>&)> yield_jobs{};
   // Whether the files of a model turn out to be fit to be loaded.
   std::function<bool(const std::string& model)> files_are_sane{};
 
  private:
   void sample(std::function<void()> done);
+  void shrink_bank(const core::DomainBytes& keep);
   [[nodiscard]] std::vector<residency::DeviceUse> device_use(pid_t pid) const;
 
   SimClock& clock_;
   const SimWorkers& workers_;
   std::map<std::string, core::PlacementOption> placed_;  // by instance
   SteadyTime sampled_{};
+  core::DomainBytes keep_{};  // that the bank is to have at most
+  Timer shrink_;
 };
 
 }  // namespace berth::sim

@@ -50,14 +50,18 @@ class SimRequest::Sink : public rpc::GenerateSink {
 };
 
 SimRequest::SimRequest(Client& client, std::shared_ptr<const catalog::Model> model,
-                       SteadyTime deadline, residency::RequestClass request_class, Random random)
+                       SteadyTime deadline, residency::RequestClass request_class, Random random,
+                       std::shared_ptr<const residency::RequestEntry> entry)
     : client_(client),
       model_(std::move(model)),
       since_(client.clock.now()),
-      deadline_(std::max(std::min(deadline, client.clock.now() + client.queue_timeout),
-                         client.clock.now())),
+      deadline_(request_class == residency::RequestClass::kOperator
+                    ? deadline
+                    : std::max(std::min(deadline, client.clock.now() + client.queue_timeout),
+                               client.clock.now())),
       request_class_(request_class),
-      random_(random) {}
+      random_(random),
+      entry_(std::move(entry)) {}
 
 SimRequest::~SimRequest() {
   if (sink_) sink_->detach();
@@ -106,10 +110,9 @@ void SimRequest::on_claim_progress(const residency::ClaimProgress& progress) {
   if (progress.queue_position && *progress.queue_position == 0) {
     client_.complain("a queue position of 0");
   }
-  // Clients go before idle work, whenever they come.
-  const bool idle = request_class_ == residency::RequestClass::kIdle;
-  if (!idle && progress.queue_position && last_position_ &&
-      *progress.queue_position > *last_position_) {
+  // Clients go before idle work, and those of another tenant may, whenever they come.
+  if (client_.one_tenant && request_class_ != residency::RequestClass::kIdle &&
+      progress.queue_position && last_position_ && *progress.queue_position > *last_position_) {
     client_.complain("a request went back in its queue");
   }
   last_position_ = progress.queue_position;
@@ -164,7 +167,7 @@ void SimRequest::on_claim_failed(Error error) {
     default:
       client_.complain("a claim failed with " + std::string(reason_info(error.reason).name));
   }
-  turned_away_ = error.reason == Reason::kQueueFull;
+  turned_away_ = error.reason == Reason::kQueueFull || client_.clock.now() == since_;
   const std::shared_ptr<const catalog::Model> model = model_;
   finish();
   if (!client_.calm && load_failed && random_.percent(30)) client_.retry(model);

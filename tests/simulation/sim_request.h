@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/result.h"
 #include "supervisor/catalog/model.h"
+#include "supervisor/residency/request_book.h"
 #include "supervisor/residency/residency.h"
 #include "supervisor/rpc/worker_client.h"
 #include "tests/simulation/random.h"
@@ -39,10 +40,12 @@ class SimRequest : public residency::ClaimObserver {
     // A request waits or holds no more; called just before.
     std::function<void(const SimRequest&)> leaves;
     bool calm = false;  // no more tricks
+    bool one_tenant = true;
   };
 
   SimRequest(Client& client, std::shared_ptr<const catalog::Model> model, SteadyTime deadline,
-             residency::RequestClass request_class, Random random);
+             residency::RequestClass request_class, Random random,
+             std::shared_ptr<const residency::RequestEntry> entry = nullptr);
   SimRequest(const SimRequest&) = delete;
   SimRequest& operator=(const SimRequest&) = delete;
   ~SimRequest() override;
@@ -55,16 +58,21 @@ class SimRequest : public residency::ClaimObserver {
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] const std::string& model() const { return model_->name; }
+  // Empty: an operator's, who is none.
+  [[nodiscard]] std::string tenant() const {
+    return entry_ == nullptr ? "" : entry_->arrival().tenant;
+  }
   [[nodiscard]] SteadyTime since() const { return since_; }
   [[nodiscard]] SteadyTime deadline() const { return deadline_; }
   [[nodiscard]] residency::RequestClass request_class() const { return request_class_; }
   // The instance that it holds a lease on; empty where none.
   [[nodiscard]] std::string held_instance() const;
-  // It never waited: there were too many already.
+  // It never waited: there were too many already, or a failure stands.
   [[nodiscard]] bool turned_away() const { return turned_away_; }
   // Looks at the clock: an answer that did not come in time.
   void check();
 
+  [[nodiscard]] const residency::RequestEntry* claimant() const override { return entry_.get(); }
   void on_claim_progress(const residency::ClaimProgress& progress) override;
   void on_lease(residency::Lease lease) override;
   void on_claim_failed(Error error) override;
@@ -83,6 +91,7 @@ class SimRequest : public residency::ClaimObserver {
   const SteadyTime deadline_;  // the effective one
   const residency::RequestClass request_class_;
   Random random_;
+  const std::shared_ptr<const residency::RequestEntry> entry_;
 
   State state_ = State::kWaiting;
   bool answered_ = false;
