@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/cores.h"
 #include "common/durations.h"
 #include "common/log.h"
 #include "common/sd_notify.h"
@@ -48,6 +49,8 @@
 #include "supervisor/machine_memory.h"
 #include "supervisor/measured_loads.h"
 #include "supervisor/memory/oom_kill.h"
+#include "supervisor/model_check.h"
+#include "supervisor/model_need.h"
 #include "supervisor/process/asio_clock.h"
 #include "supervisor/process/file_log_watcher.h"
 #include "supervisor/process/leftovers.h"
@@ -207,7 +210,8 @@ class Daemon {
         .mark_owner = ground_->mark_owner,
         .log = {.directory = config_->server.log_dir, .keep = config_->server.log_keep},
         .commands = commands_,
-        .log_is_read = [this](const std::string& path) { return log_watcher_.reads(path); }});
+        .log_is_read = [this](const std::string& path) { return log_watcher_.reads(path); },
+        .domains = [this]() -> const core::DomainTable& { return memory_->keeper().table(); }});
     connectors_.emplace(WorkerConnectors::Parts{
         .clock = clock_,
         .events = *events_,
@@ -284,6 +288,13 @@ class Daemon {
               residency_->recharge(instance, charge);
             }});
     events_->add_outlet([this](const Event& event) { memory_->on_event(event); });
+    needs_.emplace(ModelNeeds::Parts{
+        .table = [this]() -> const core::DomainTable& { return memory_->keeper().table(); },
+        .config = [this] { return config_; },
+        .measured = [this](const std::string& key) { return measured_->find(key); },
+        .provenance = [this](const catalog::Model& model) { return provenance_of(model); },
+        .cores = usable_cores(),
+        .repacks = processor_repacks()});
     residency_ = std::make_unique<residency::Residency>(
         residency::Environment{
             .clock = clock_,
@@ -311,11 +322,7 @@ class Daemon {
                   preparer_->log_tail(model, instance, std::move(done));
                 },
             .boot_id = ground_->boot_id,
-            .provenance =
-                [this, environment = own_environment()](const catalog::Model& model) {
-                  return load_provenance(model, environment, programs_->files_of(model.name),
-                                         drivers_->drivers());
-                },
+            .provenance = [this](const catalog::Model& model) { return provenance_of(model); },
             .memory = [this] { return memory_->keeper().free_now(); },
             .watch_tree =
                 [this](pid_t pid, std::uint64_t start_ticks, UniqueFd log) {
@@ -336,10 +343,26 @@ class Daemon {
                 },
             .standing_met = [this] { programs_->standing_met(); },
             .oom_counted = [this](pid_t pid) { return launcher_->counted_oom_kill(pid); },
-            .memory_access = memory_->keeper().access(),
+            .memory_access = memory_access(),
             .load_meter = &*measured_},
         limits_of(*config_));
     return {};
+  }
+
+  // What a load of that model depends on (L19).
+  core::Provenance provenance_of(const catalog::Model& model) {
+    return load_provenance(model, environment_, programs_->files_of(model.name),
+                           drivers_->drivers());
+  }
+
+  residency::MemoryAccess memory_access() {
+    residency::MemoryAccess access = memory_->keeper().access();
+    needs_->join(access);
+    access.check = [this](std::shared_ptr<const catalog::Model> model,
+                          std::function<void(Status)> done) {
+      check_.check(std::move(model), std::move(done));
+    };
+    return access;
   }
 
   // What the kernel tells of the process that is launched next comes behind the place at which its
@@ -604,6 +627,7 @@ class Daemon {
   asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
   SystemIdSource ids_;
 
+  const std::vector<std::string> environment_ = own_environment();
   std::optional<DaemonGround> ground_;
   std::unique_ptr<LogWriter> log_;
   std::optional<EarlyLog> early_log_;
@@ -638,6 +662,10 @@ class Daemon {
   std::optional<DriverKeeper> drivers_;
   std::optional<MachineMemory> memory_;
   std::optional<MeasuredLoads> measured_;
+  std::optional<ModelNeeds> needs_;
+  ModelCheck check_{{.clock = clock_, .run_blocking = run_blocking_, .files_changed = [this] {
+                       catalog_->rescan();
+                     }}};
   std::unique_ptr<residency::RequestBook> requests_;
   std::unique_ptr<residency::Residency> residency_;
   std::optional<LoopMonitor> monitor_;

@@ -94,6 +94,18 @@ core::ModelCost guessed_cost(const Model& model) {
   return cost;
 }
 
+void ModelNeeds::join(residency::MemoryAccess& access) {
+  access.need = [this](const Model& model, const core::Snapshot& snapshot,
+                       const core::Need& asked) { return need(model, snapshot, asked); };
+  access.terms = [this](const Model& model, std::uint32_t window,
+                        const core::Placement& placement) {
+    return terms(model, window, placement);
+  };
+  access.would_fit = [this](const Model& model, const core::Snapshot& snapshot) {
+    return would_fit(model, snapshot);
+  };
+}
+
 // --- windows
 
 core::ServeShape ModelNeeds::serve_shape(const Model& model) const {

@@ -45,6 +45,9 @@ class ModelNeeds {
   ModelNeeds& operator=(const ModelNeeds&) = delete;
   ~ModelNeeds() = default;
 
+  // Answers for MemoryAccess: need, terms and would_fit. Must not be used after this one's end.
+  void join(residency::MemoryAccess& access);
+
   // As MemoryAccess::need. Tens of microseconds.
   residency::MemoryNeed need(const catalog::Model& model, const core::Snapshot& snapshot,
                              const core::Need& need);
