@@ -83,8 +83,8 @@ bool MemoryOracle::clients_hold(const std::string& instance) const {
 
 std::optional<SteadyTime> MemoryOracle::oldest_waiter(const std::string& model) const {
   std::optional<SteadyTime> oldest;
-  const auto unloaded = unloaded_.find(model);
-  if (unloaded != unloaded_.end() && unloaded->second == world_.clock.now()) return {};
+  const auto answered = answered_.find(model);
+  if (answered != answered_.end() && answered->second == world_.clock.now()) return {};
   for (const auto& request : requests_) {
     if (!is_client(*request) || !waits(*request) || request->model() != model) continue;
     if (request->deadline() <= world_.clock.now()) continue;  // its answer is on its way
@@ -182,7 +182,10 @@ void MemoryOracle::on_pin(const std::string& model, bool pinned) {
 std::string MemoryOracle::on_event(const Event& event) {
   const std::string name(event.name);
   if (name == "model.evicted") return on_evicted(event);
-  if (name == "model.refused") return on_refused(event);
+  if (name == "model.refused") {
+    answered_[SimEvents::field(event, "model")] = world_.clock.now();
+    return on_refused(event);
+  }
   if (name == "memory.returned" || name == "memory.not_returned") {
     return proofs_.erase(SimEvents::field(event, "instance")) > 0 ? "" : "a proof of nothing";
   }

@@ -50,7 +50,7 @@ class MemoryOracle {
   // For what goes it cannot be told any more what of a device is its own, and what is others'.
   void on_foreign_use() { foreign_changed_ = world_.clock.now(); }
   // Whoever waits for it now is answered, and hears of it in a moment.
-  void on_forced_unload(const std::string& model) { unloaded_[model] = world_.clock.now(); }
+  void on_forced_unload(const std::string& model) { answered_[model] = world_.clock.now(); }
   // After each callback.
   void look();
   // Nothing is left to run at this moment.
@@ -128,7 +128,7 @@ class MemoryOracle {
   std::map<std::string, SteadyTime> proofs_;  // that are under way, and since when, by instance
   std::map<std::string, Want> wants_;         // by model
   SteadyTime foreign_changed_{};
-  std::map<std::string, SteadyTime> unloaded_;  // by force, when last; by model
+  std::map<std::string, SteadyTime> answered_;  // when all who waited were, last; by model
   std::set<std::string> pinned_;
   std::set<std::string> torn_down_;  // models whose last load was, abandoned
 };
