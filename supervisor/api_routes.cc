@@ -16,6 +16,8 @@
 #include "common/proto_json/proto_json.h"
 #include "common/text.h"
 #include "supervisor/admin/failures.h"
+#include "supervisor/admin/memory_plan.h"
+#include "supervisor/admin/memory_state.h"
 #include "supervisor/admin/state.h"
 #include "supervisor/api_streams.h"
 #include "supervisor/gateway/http/error_response.h"
@@ -151,6 +153,35 @@ HandlerPtr get_events(admin::ServerState& state, const HttpRequest& request,
   return stream_events(state, std::move(ask), request, reply);
 }
 
+HandlerPtr get_plan(admin::ServerState& state, const HttpRequest& request, const ReplyPtr& reply) {
+  const auto arguments = QueryArguments::parse(request.query, {"model", "context", "sequences"});
+  if (!arguments) return refuse(arguments.error(), request, reply);
+  const auto context = arguments->number("context", std::numeric_limits<std::uint32_t>::max());
+  if (!context) return refuse(context.error(), request, reply);
+  const auto sequences = arguments->number("sequences", std::numeric_limits<std::uint32_t>::max());
+  if (!sequences) return refuse(sequences.error(), request, reply);
+  admin::PlanAsk ask;
+  ask.model = arguments->text("model");
+  if (ask.model.empty()) {
+    ErrorExtras extras;
+    extras.param = "model";
+    return refuse(Error(Reason::kInvalidArgument, "Say which model: /api/plan?model=NAME.",
+                        std::move(extras)),
+                  request, reply);
+  }
+  if (*context) ask.context = static_cast<std::uint32_t>(**context);
+  if (*sequences) ask.sequences = static_cast<std::uint32_t>(**sequences);
+  ask.caller = request.caller;
+  admin::plan_model(state, std::move(ask), sender<v1::ModelPlan>(request, reply));
+  return nullptr;
+}
+
+HandlerPtr get_memory(admin::ServerState& state, const HttpRequest& request,
+                      const ReplyPtr& reply) {
+  admin::get_memory(state, request.caller, sender<v1::Memory>(request, reply));
+  return nullptr;
+}
+
 HandlerPtr get_metrics(admin::ServerState& state, admin::Metrics& metrics, const ReplyPtr& reply) {
   metrics.scrape(state, [reply](std::string text) {
     HttpResponse response;
@@ -203,6 +234,20 @@ HandlerPtr unload(admin::ServerState& state, std::string model, const HttpReques
   return nullptr;
 }
 
+HandlerPtr pin(admin::ServerState& state, std::string model, bool pinned,
+               const HttpRequest& request, const ReplyPtr& reply) {
+  const auto body = truths_of(request.body, {});
+  if (!body) return refuse(body.error(), request, reply);
+  if (pinned) {
+    admin::pin_model(state, std::move(model), request.caller,
+                     sender<v1::PinModelResponse>(request, reply));
+  } else {
+    admin::unpin_model(state, std::move(model), request.caller,
+                       sender<v1::UnpinModelResponse>(request, reply));
+  }
+  return nullptr;
+}
+
 HandlerPtr post_to_model(admin::ServerState& state, const HttpRequest& request,
                          const ReplyPtr& reply) {
   auto [model, verb] = split_verb(request.arguments.at(0));
@@ -210,6 +255,9 @@ HandlerPtr post_to_model(admin::ServerState& state, const HttpRequest& request,
     return load(state, std::move(model), verb == "retry", request, reply);
   }
   if (verb == "unload") return unload(state, std::move(model), request, reply);
+  if (verb == "pin" || verb == "unpin") {
+    return pin(state, std::move(model), verb == "pin", request, reply);
+  }
   return refuse(no_such_route(request), request, reply);
 }
 
@@ -249,6 +297,8 @@ std::vector<Route> api_routes(admin::ServerState& state, admin::Metrics& metrics
       brief(route("GET", "/api/state", Access::kClient, get_state)),
       route("GET", "/api/events", Access::kClient, get_events),
       route("GET", "/api/failures", Access::kClient, get_failures),
+      brief(route("GET", "/api/plan", Access::kAdmin, get_plan)),
+      brief(route("GET", "/api/memory", Access::kAdmin, get_memory)),
       route("GET", "/api/models/{...}", Access::kAdmin, get_of_model),
       route("POST", "/api/models/{...}", Access::kAdmin, post_to_model),
       free_of_limits(route("POST", "/api/requests/{}/cancel", Access::kAdmin, cancel)),

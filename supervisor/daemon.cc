@@ -438,7 +438,9 @@ class Daemon {
         .domains = [this] { return memory_->keeper().shown(); },
         .load_ratios = [this] { return measured_->ratios(); },
         .on_readable = readable_on(io_),
-        .run_blocking = run_blocking_});
+        .run_blocking = run_blocking_,
+        .pressure = [this] { return std::optional(memory_->keeper().pressure()); },
+        .memory_problems = [this] { return memory_->keeper().problems(); }});
     fronts_.emplace(Fronts::Parts{.state = *state_,
                                   .metrics = *metrics_,
                                   .authenticator = authenticator_,

@@ -58,6 +58,10 @@ v1::Instance to_proto(const residency::InstanceSnapshot& instance) {
   to.set_requests_served(instance.requests_served);
   to.set_socket(instance.socket);
   for (const std::string& word : instance.command) to.add_command(word);
+  to.set_pinned(instance.pinned);
+  if (instance.plan.bound) {
+    to.set_window_bound(std::string(core::window_bound_name(*instance.plan.bound)));
+  }
   return to;
 }
 

@@ -19,18 +19,23 @@ namespace {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-// One gauge with its series.
+// One gauge, or counter that is kept elsewhere, with its series.
 class Gauge {
  public:
   explicit Gauge(MetricId id) {
     const MetricInfo& info = metric_info(id);
     family_.name = info.name;
     family_.help = info.help;
-    family_.type = prometheus::MetricType::Gauge;
+    family_.type = info.kind == MetricKind::kCounter ? prometheus::MetricType::Counter
+                                                     : prometheus::MetricType::Gauge;
   }
   void set(double value, const Labels& labels = {}) {
     prometheus::ClientMetric& metric = family_.metric.emplace_back();
-    metric.gauge.value = value;
+    if (family_.type == prometheus::MetricType::Counter) {
+      metric.counter.value = value;
+    } else {
+      metric.gauge.value = value;
+    }
     for (const auto& [name, text] : labels) metric.label.push_back({name, text});
   }
   prometheus::MetricFamily take() { return std::move(family_); }
@@ -105,7 +110,84 @@ void add_memory_of_models(const ServerState& state, const GaugeCopy& copy,
   to.push_back(allocated.take());
 }
 
-void add_memory_of_domains(const ServerState& state, std::vector<prometheus::MetricFamily>& to) {
+void add_charges(const GaugeCopy& copy, std::vector<prometheus::MetricFamily>& to) {
+  std::map<std::pair<std::string, std::string>, double> sums;  // by model and domain
+  for (const residency::InstanceSnapshot& instance : copy.instances) {
+    for (core::DomainIndex i = 0; i < copy.domains.size(); ++i) {
+      if (instance.charge[i] == 0) continue;
+      sums[{instance.model, copy.domains[i].domain.id}] += static_cast<double>(instance.charge[i]);
+    }
+  }
+  Gauge charged(MetricId::kChargedBytes);
+  for (const auto& [key, bytes] : sums) {
+    charged.set(bytes, {{"model", key.first}, {"domain", key.second}});
+  }
+  if (!sums.empty()) to.push_back(charged.take());
+}
+
+void add_plan_of_domains(const GaugeCopy& copy, std::vector<prometheus::MetricFamily>& to) {
+  Gauge total(MetricId::kMemoryTotal);
+  Gauge available(MetricId::kMemoryAvailable);
+  Gauge budget(MetricId::kMemoryBudget);
+  Gauge limit(MetricId::kMemoryLimit);
+  Gauge foreign(MetricId::kMemoryForeign);
+  Gauge bank(MetricId::kMemoryBank);
+  Gauge charged(MetricId::kMemoryCharged);
+  for (const DomainUse& use : copy.domains) {
+    const std::string& id = use.domain.id;
+    const auto put = [&id](Gauge& gauge, std::uint64_t bytes) {
+      gauge.set(static_cast<double>(bytes), {{"domain", id}});
+    };
+    put(total, use.domain.total);
+    put(available, use.available);
+    put(budget, use.domain.budget);
+    put(limit, use.domain.limit());
+    put(foreign, use.domain.foreign);
+    put(bank, use.bank);
+    const auto part = [&](const char* name, std::uint64_t bytes) {
+      charged.set(static_cast<double>(bytes), {{"domain", id}, {"part", name}});
+    };
+    part("weights", use.charged.weights);
+    part("kv", use.charged.kv);
+    part("working", use.charged.working);
+    part("overhead", use.charged.overhead);
+  }
+  for (Gauge* const gauge : {&total, &available, &budget, &limit, &foreign, &charged, &bank}) {
+    to.push_back(gauge->take());
+  }
+}
+
+// Every cause and kind, so that one that never was is 0.
+void add_room(const GaugeCopy& copy, std::vector<prometheus::MetricFamily>& to) {
+  const auto counted = [](const std::map<std::string, std::uint64_t>& by, const std::string& name) {
+    const auto found = by.find(name);
+    return found == by.end() ? 0.0 : static_cast<double>(found->second);
+  };
+  Gauge evictions(MetricId::kEvictions);
+  for (const char* const cause : {"idle", "abandoned_load", "idle_work", "closing"}) {
+    evictions.set(counted(copy.room.evictions, cause), {{"cause", cause}});
+  }
+  to.push_back(evictions.take());
+  to.push_back(single(MetricId::kSwapsAvoided, static_cast<double>(copy.room.swaps_avoided)));
+  to.push_back(single(MetricId::kLongestWait, seconds(copy.room.worst_wait)));
+  Gauge refusals(MetricId::kMemoryRefusals);
+  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(core::RefuseWhy::kForeign); ++i) {
+    const std::string why(core::refusal_name(static_cast<core::RefuseWhy>(i)));
+    refusals.set(counted(copy.room.refusals, why), {{"why", why}});
+  }
+  to.push_back(refusals.take());
+}
+
+void add_memory_of_domains(const ServerState& state, const GaugeCopy& copy,
+                           std::vector<prometheus::MetricFamily>& to) {
+  add_room(copy, to);
+  if (copy.pressure) {
+    to.push_back(single(MetricId::kPressureLevel, static_cast<double>(*copy.pressure)));
+  }
+  if (!copy.domains.empty()) {
+    add_charges(copy, to);
+    return add_plan_of_domains(copy, to);
+  }
   Gauge total(MetricId::kMemoryTotal);
   Gauge available(MetricId::kMemoryAvailable);
   for (const DomainMemory& domain : state.domains()) {
@@ -145,6 +227,11 @@ GaugeCopy copy_gauges(const ServerState& state) {
   if (state.load_ratios) copy.ratios = state.load_ratios();
   std::erase_if(copy.ratios,
                 [&](const core::LoadRatio& ratio) { return !catalog->find(ratio.model); });
+  copy.domains = domain_use(services.residency.memory_now(), copy.instances);
+  copy.room = services.residency.room_counters();
+  if (state.pressure) {
+    if (const auto pressure = state.pressure()) copy.pressure = pressure->level;
+  }
   const std::optional<SteadyTime> oldest = services.requests.oldest_waiting();
   if (oldest) copy.worst_wait = services.clock.now() - *oldest;
   return copy;
@@ -161,7 +248,7 @@ void add_gauges(const ServerState& state, const GaugeCopy& copy,
   });
   to.push_back(single(MetricId::kInstancesStuck, static_cast<double>(stuck)));
   add_memory_of_models(state, copy, to);
-  add_memory_of_domains(state, to);
+  add_memory_of_domains(state, copy, to);
   add_ratios(copy, to);
   to.push_back(single(MetricId::kBuildInfo, 1,
                       {{"version", std::string(kVersion)}, {"build_id", std::string(kBuildId)}}));

@@ -5,9 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "common/clock.h"
+#include "supervisor/admin/memory_state.h"
 #include "supervisor/admin/metrics.h"
 #include "supervisor/admin/server_state.h"
 #include "supervisor/residency/residency.h"
@@ -25,7 +27,7 @@ inline const MetricInfo& metric_info(MetricId id) {
   return metric_catalogue().at(static_cast<std::size_t>(id));
 }
 
-// What the gauges say, as it is copied on the core strand.
+// What the gauges and the counters of the memory plan say, as it is copied on the core strand.
 struct GaugeCopy {
   std::vector<residency::InstanceSnapshot> instances;
   std::vector<core::LoadRatio> ratios;
@@ -34,10 +36,13 @@ struct GaugeCopy {
   std::size_t standing = 0;
   Duration loop_lag{};
   Duration worst_wait{};
+  std::vector<DomainUse> domains;  // empty: nothing is counted
+  residency::RoomCounters room;
+  std::optional<core::PressureLevel> pressure;  // absent: not known
 };
 GaugeCopy copy_gauges(const ServerState& state);
 
-// Adds every gauge. On the pool: reads the kernel's files.
+// Adds all of them. On the pool: reads the kernel's files.
 void add_gauges(const ServerState& state, const GaugeCopy& copy,
                 std::vector<prometheus::MetricFamily>& to);
 

@@ -14,13 +14,14 @@
 #include "supervisor/admin/event_hub.h"
 #include "supervisor/catalog/config.h"
 #include "supervisor/core/memory/measured_load.h"
+#include "supervisor/core/memory/pressure.h"
 #include "supervisor/process/async.h"
 #include "supervisor/residency/services.h"
 #include "supervisor/store/store.h"
 
 namespace berth::admin {
 
-// One memory domain as it is, bytes; absent: not known.
+// One memory domain as it is where nothing is counted, bytes; absent: not known.
 struct DomainMemory {
   std::string id;  // "host" or a device's
   std::optional<std::uint64_t> total;
@@ -64,6 +65,10 @@ struct ServerState {
   std::function<std::vector<core::LoadRatio>()> load_ratios{};
   process::OnReadable on_readable;
   process::RunBlocking run_blocking;
+  // How short of memory the machine is; absent, or empty: not known.
+  std::function<std::optional<core::Pressure>()> pressure{};
+  // What of the memory's configuration cannot be kept, one sentence each. May be empty.
+  std::function<std::vector<std::string>()> memory_problems{};
 
   // What those who watch the state are shown, by tenant; empty: admins.
   std::map<std::string, SharedCopy> shared_copies{};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "common/durations.h"
 #include "common/version.h"
 #include "supervisor/admin/convert.h"
+#include "supervisor/admin/memory_state.h"
 #include "supervisor/core/entitlement.h"
 #include "supervisor/rpc/failure_message.h"
 
@@ -26,6 +28,9 @@ struct StateCopy {
   std::vector<residency::QueuedWaiter> waiters;
   std::vector<residency::RequestRecord> live;
   std::vector<residency::RequestRecord> ended;
+  std::vector<DomainUse> domains;  // empty: nothing is counted
+  std::vector<residency::RoomWait> room_waits;
+  std::set<std::string> pinned;  // models
 };
 
 namespace {
@@ -108,13 +113,25 @@ class Models {
   std::map<std::string, int> index_;
 };
 
+// With what it is charged.
+v1::Instance instance_state(const residency::InstanceSnapshot& instance,
+                            const core::Domains& domains, const core::Caller& caller) {
+  v1::Instance to = to_proto(instance, caller);
+  if (caller.admin()) {
+    *to.mutable_charge() = charge_message(instance.charge, terms_of(instance), domains);
+  }
+  return to;
+}
+
 void put_instances(const StateCopy& copy, const core::Caller& caller, Models& models) {
+  core::Domains domains;
+  for (const DomainUse& use : copy.domains) domains.push_back(use.domain);
   for (const residency::InstanceSnapshot& instance : copy.instances) {
     v1::ModelState& model = models.of(instance.model);
     // The newest comes last; one that is stuck stands only where there is no other.
     if (model.has_instance() && instance.state == "stuck") continue;
     model.set_state(instance.state);
-    *model.mutable_instance() = to_proto(instance, caller);
+    *model.mutable_instance() = instance_state(instance, domains, caller);
   }
 }
 
@@ -136,12 +153,17 @@ void put_requests(const std::vector<residency::RequestRecord>& records, const co
   }
 }
 
-void put_domains(const ServerState& state, v1::State& to) {
-  for (const DomainMemory& domain : state.domains()) {
-    v1::DomainState& one = *to.add_domains();
-    one.set_id(domain.id);
-    if (domain.total) one.set_total_bytes(*domain.total);
-    if (domain.available) one.set_available_bytes(*domain.available);
+void put_domains(const ServerState& state, const StateCopy& copy, const core::Caller& caller,
+                 v1::State& to) {
+  for (const DomainUse& use : copy.domains) *to.add_domains() = to_proto(use, caller);
+  if (!copy.domains.empty()) return;
+  for (const DomainMemory& domain : state.domains()) *to.add_domains() = to_proto(domain);
+}
+
+void put_plan(const StateCopy& copy, Models& models) {
+  for (const std::string& name : copy.pinned) models.of(name).set_pinned(true);
+  for (const residency::RoomWait& wait : copy.room_waits) {
+    models.of(wait.model).set_waits_for(wait.what);
   }
 }
 
@@ -163,7 +185,8 @@ void complete(const ServerState& state, const StateCopy& copy, const core::Calle
   put_waiters(copy, caller, models);
   put_requests(copy.live, caller, to);
   put_requests(copy.ended, caller, to);
-  put_domains(state, to);
+  put_domains(state, copy, caller, to);
+  put_plan(copy, models);
   to.mutable_server()->set_resident_bytes(state.process_memory(getpid()));
   for (v1::ModelState& model : *to.mutable_models()) {
     if (!model.has_instance()) continue;
@@ -188,6 +211,13 @@ std::shared_ptr<const StateCopy> copy_of(const ServerState& state,
   copy->live = services.requests.live(tenant);
   copy->ended = services.requests.ended(tenant);
   copy->waiters = services.residency.waiters();
+  copy->domains = domain_use(services.residency.memory_now(), copy->instances);
+  copy->room_waits = services.residency.room_waits();
+  for (const auto& model : copy->catalog->models()) {
+    if (model->settings.pin || services.residency.pinned(model->name)) {
+      copy->pinned.insert(model->name);
+    }
+  }
   return copy;
 }
 
@@ -236,11 +266,12 @@ void get_server_info(ServerState& state, core::Caller caller,
 void list_instances(ServerState& state, core::Caller caller,
                     std::function<void(v1::ListInstancesResponse)> done) {
   state.services.clock.post([&state, caller = std::move(caller), done = std::move(done)] {
-    state.run_blocking([&state, caller, done, instances = state.services.residency.instances()] {
+    state.run_blocking([&state, caller, done, instances = state.services.residency.instances(),
+                        domains = state.services.residency.memory_now().domains] {
       v1::ListInstancesResponse response;
       for (const residency::InstanceSnapshot& instance : instances) {
         v1::Instance& to = *response.add_instances();
-        to = to_proto(instance, caller);
+        to = instance_state(instance, domains, caller);
         if (instance.pid > 0) to.set_resident_bytes(state.tree_memory(instance.pid));
       }
       done(std::move(response));

@@ -15,6 +15,9 @@ namespace berth::catalog {
 
 // The smallest window that a worker takes, in tokens.
 inline constexpr std::uint32_t kMinContext = 16;
+// The largest that a configuration may ask for.
+inline constexpr std::uint32_t kMaxContext = 16'777'216;
+inline constexpr std::uint32_t kMaxSequences = 1024;
 
 // What a draft model proposes at once in a worker that is not told otherwise: its --draft-tokens.
 inline constexpr std::uint32_t kDraftTokens = 8;

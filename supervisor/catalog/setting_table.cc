@@ -21,8 +21,6 @@ constexpr double kMiB = 1024 * kKiB;
 constexpr double kGiB = 1024 * kMiB;
 constexpr double kPiB = 1024 * 1024 * kGiB;
 // What a worker takes.
-constexpr double kMaxContext = 16'777'216;
-constexpr double kMaxSequences = 1024;
 constexpr double kMinBatch = 64;
 constexpr double kMaxBatch = 16'384;
 

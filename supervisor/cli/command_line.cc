@@ -27,6 +27,9 @@ struct Parsed {
   FailuresOptions failures;
   WhyOptions why;
   UnloadOptions unload;
+  PlanOptions plan;
+  PinOptions pin;
+  PinOptions unpin;
   LogsOptions logs;
   EventsOptions events;
   ClassifyLogOptions classify_log;
@@ -57,6 +60,7 @@ class CommandLine {
   void add_sampling(CLI::App& verb, SamplingOptions& sampling);
   void add_asking();
   void add_models();
+  void add_memory();
   void check_model_names();
   void add_failures();
   void add_watching();
@@ -187,8 +191,9 @@ void CommandLine::add_models() {
       "A model that cannot be used is listed with the reason.", run_models);
   add(app_, "ps", "List the models that are loaded or loading",
       "MEMORY is what the worker allocated for weights, KV cache and working buffers; RESIDENT is "
-      "what the kernel says it and what it started hold. UNLOAD IN is the time until an idle model "
-      "is unloaded.",
+      "what the kernel says it and what it started hold; CHARGED what the memory plan counts for "
+      "it. "
+      "UNLOAD IN is the time until an idle model is unloaded.",
       run_ps);
   CLI::App* load = add(app_, "load", "Load a model and wait until it is ready",
                        "Ctrl-C ends only the waiting: the load goes on.",
@@ -202,6 +207,44 @@ void CommandLine::add_models() {
   unload->add_option("MODEL", parsed_.unload.model, "Name or alias of the model")->required();
   unload->add_flag("--force", parsed_.unload.force,
                    "Also when requests run on it or wait for it; they fail");
+}
+
+void CommandLine::add_memory() {
+  CLI::App* plan = add(
+      app_, "plan", "Say what a request for a model would do to the memory; nothing is done",
+      "By the planner that decides when somebody asks: whether the model fits, what is stopped for "
+      "it and in which order, what it waits for, or why it is refused; the served window and what "
+      "bound it; what it takes of each memory and where those numbers come from. Ends with 1 where "
+      "it is refused. With --context or --sequences: as if the configuration said so, and its own "
+      "instance were gone.\n\n"
+      "  berth plan demo\n"
+      "  berth plan demo --context 32768",
+      [this](Context& context) { return run_plan(context, parsed_.plan); });
+  plan->add_option("MODEL", parsed_.plan.model, "Name or alias of the model")->required();
+  plan->add_option("--context", parsed_.plan.context, "Tokens of its window, 16 to 16777216")
+      ->type_name("N")
+      ->check(CLI::Range(16, 16'777'216).description(""));
+  plan->add_option("--sequences", parsed_.plan.sequences,
+                   "Requests that it answers at the same time, 1 to 1024")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+  add(app_, "memory", "Show each memory and who has what of it",
+      "A bar and a line for each domain (the host's memory, each device's): what models are "
+      "charged "
+      "for weights, KV cache, working buffers and processes, what kept sessions and other programs "
+      "have, what is free for models. Then every instance that is charged, and who waits for "
+      "memory.",
+      run_memory);
+  CLI::App* pin = add(app_, "pin", "Keep a model loaded, whoever else asks",
+                      "It is not unloaded for idleness or for others until it is unpinned or the "
+                      "server ends. Refused where it does not fit beside all that is pinned. Loads "
+                      "nothing.",
+                      [this](Context& context) { return run_pin(context, parsed_.pin); });
+  pin->add_option("MODEL", parsed_.pin.model, "Name or alias of the model")->required();
+  CLI::App* unpin = add(app_, "unpin", "Let a pinned model go again",
+                        "One that the configuration pins stays pinned.",
+                        [this](Context& context) { return run_unpin(context, parsed_.unpin); });
+  unpin->add_option("MODEL", parsed_.unpin.model, "Name or alias of the model")->required();
 }
 
 void CommandLine::add_failures() {
@@ -413,6 +456,7 @@ CommandLine::CommandLine()
   app_.footer("'berth VERB --help' tells more about a verb.");
   add_asking();
   add_models();
+  add_memory();
   add_failures();
   add_watching();
   add_config();

@@ -61,6 +61,16 @@ struct UnloadOptions {
   bool force = false;
 };
 
+struct PlanOptions {
+  std::string model;
+  std::optional<std::uint32_t> context;    // tokens, 16 to 16,777,216
+  std::optional<std::uint32_t> sequences;  // 1 to 1024
+};
+
+struct PinOptions {
+  std::string model;
+};
+
 struct LogsOptions {
   std::string model;
   bool follow = false;

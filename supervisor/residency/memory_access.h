@@ -23,8 +23,9 @@ namespace berth::residency {
 // Where an instance is to run, and with how much, as it was admitted.
 struct LaunchPlan {
   core::PlacementOption at{};
-  std::uint32_t window = 0;  // tokens (M6); 0: as the catalogue says
-  core::Charge terms{};      // what `at.bytes` is made of, as far as that is known
+  std::uint32_t window = 0;                  // tokens (M6); 0: as the catalogue says
+  core::Charge terms{};                      // what `at.bytes` is made of, as far as that is known
+  std::optional<core::WindowBound> bound{};  // what decided the window; absent: it has none
 
   bool operator==(const LaunchPlan&) const = default;
 };

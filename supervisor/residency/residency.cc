@@ -73,8 +73,12 @@ core::Snapshot Residency::memory_now() const {
   return impl_->manager->room().snapshot();
 }
 
-core::Decision Residency::plan(const catalog::Model& model) const {
-  return impl_->manager->room().plan(model);
+PlanReport Residency::plan(const catalog::Model& model, bool anew) const {
+  return impl_->manager->room().plan(model, anew);
+}
+
+std::vector<RoomWait> Residency::room_waits() const {
+  return impl_->manager->room().waits();
 }
 
 const RoomCounters& Residency::room_counters() const {

@@ -141,6 +141,28 @@ struct RoomCounters {
   Duration worst_wait{};                            // of a client for its place, on whatever
 };
 
+// What would be done for a client that asked for a model now, and what that was decided on (M7).
+struct PlanReport {
+  core::Decision decision{};
+  core::Snapshot snapshot{};
+  core::Need need{};
+  LaunchPlan launch{};  // of the placement that was decided on
+  // False: no memory is counted, or nothing is known of what it takes; it would be admitted without
+  // a charge.
+  bool counted = false;
+  std::optional<Error> refusal{};  // with core::Refuse: what the client would be told
+};
+
+// A model that somebody waits for memory for.
+struct RoomWait {
+  std::string model;
+  std::string what;                   // as ClaimProgress::waits_for
+  std::vector<std::string> blockers;  // instances
+  core::DomainBytes missing{};
+  core::DomainBytes held{};  // for it: younger ones are admitted only beside that (M9)
+  SteadyTime since{};
+};
+
 // One who waits for a model, for people.
 struct QueuedWaiter {
   std::string model;
@@ -286,8 +308,12 @@ class Residency {
   void recharge(const Uuid& instance, const MeasuredCharge& charge);
   // The book of charges as the planner sees it now. Without domains: empty.
   [[nodiscard]] core::Snapshot memory_now() const;
-  // What would be done for a client that asked for that model now (M7): nothing is done.
-  [[nodiscard]] core::Decision plan(const catalog::Model& model) const;
+  // What would be done for a client that asked for that model now (M7), by the functions that do
+  // it: nothing is done. `anew`: as if its own instance were gone, for settings that it does not
+  // have.
+  [[nodiscard]] PlanReport plan(const catalog::Model& model, bool anew = false) const;
+  // Who waits for memory, the oldest first.
+  [[nodiscard]] std::vector<RoomWait> room_waits() const;
   [[nodiscard]] const RoomCounters& room_counters() const;
 
   // Why the stream of a request on that instance broke: waits for the evidence of the exit, at most

@@ -196,20 +196,30 @@ core::Snapshot Room::snapshot() const {
   return snapshot;
 }
 
-core::Need Room::need_of(const Demand& demand, const core::Snapshot& snapshot,
-                         std::uint32_t& window) const {
-  core::Need need;
+Room::Wanted Room::wanted(const Demand& demand, const core::Snapshot& snapshot) const {
+  Wanted wanted;
+  core::Need& need = wanted.need;
   need.model = demand.model->name;
   need.caller = demand.caller;
   if (mutated(Mutation::kIdleWorkEvicts)) need.caller = core::CallerClass::kForeground;
   need.since = demand.since;
   need.until = demand.until;
-  if (!environment_.memory_access.need) return need;
+  if (!environment_.memory_access.need) return wanted;
   MemoryNeed found = environment_.memory_access.need(*demand.model, snapshot, need);
   need.options = std::move(found.options);
   need.missing_devices = std::move(found.missing_devices);
-  window = found.window;
-  return need;
+  wanted.window = found.window;
+  wanted.bound = found.bound;
+  return wanted;
+}
+
+LaunchPlan Room::launch(const catalog::Model& model, const Wanted& wanted,
+                        const core::PlacementOption& at) const {
+  LaunchPlan plan{.at = at, .window = wanted.window, .bound = wanted.bound};
+  if (const auto& terms = environment_.memory_access.terms; terms && !at.bytes.empty()) {
+    plan.terms = terms(model, wanted.window, at.placement);
+  }
+  return plan;
 }
 
 }  // namespace berth::residency

@@ -96,7 +96,10 @@ class Room {
   // Absent: it was not measured, or is not charged.
   [[nodiscard]] std::optional<core::Charge> measured(const Uuid& instance) const;
   [[nodiscard]] core::Snapshot snapshot() const;
-  [[nodiscard]] core::Decision plan(const catalog::Model& model) const;
+  // As Residency::plan.
+  [[nodiscard]] PlanReport plan(const catalog::Model& model, bool anew) const;
+  // As Residency::room_waits.
+  [[nodiscard]] std::vector<RoomWait> waits() const;
   // What of each domain is charged to nobody, that instance aside; and what the model would be
   // charged there at least, if it is not null. As FailureBook::Charged.
   [[nodiscard]] std::vector<core::DomainNow> charged(const catalog::Model* model,
@@ -120,8 +123,21 @@ class Room {
   void post();
   void plan_all();
   [[nodiscard]] std::vector<core::Entry> entries() const;
-  [[nodiscard]] core::Need need_of(const Demand& demand, const core::Snapshot& snapshot,
-                                   std::uint32_t& window) const;
+  // The need of a demand, and the window that it is for.
+  struct Wanted {
+    core::Need need;
+    std::uint32_t window = 0;
+    std::optional<core::WindowBound> bound{};
+
+    // Nothing is known of it: it is admitted without a charge.
+    [[nodiscard]] bool uncounted() const {
+      return need.options.empty() && need.missing_devices.empty();
+    }
+  };
+  [[nodiscard]] Wanted wanted(const Demand& demand, const core::Snapshot& snapshot) const;
+  // How an instance that is put there is to be started.
+  [[nodiscard]] LaunchPlan launch(const catalog::Model& model, const Wanted& wanted,
+                                  const core::PlacementOption& at) const;
   // kInsufficientMemory where it can never fit, else kNoRoom (M14); for_caller() cuts what it says
   // of other models.
   [[nodiscard]] Error refusal(const catalog::Model& model, const core::Refuse& refuse,

@@ -26,17 +26,6 @@ bool Room::older_waits_for(const Uuid& instance, SteadyTime since) const {
   });
 }
 
-core::Decision Room::plan(const catalog::Model& model) const {
-  const core::Snapshot now = snapshot();
-  const Demand demand{.model = std::make_shared<const catalog::Model>(model),
-                      .since = now.now,
-                      .until = now.now + limits_.queue_timeout};
-  std::uint32_t window = 0;
-  const core::Need need = need_of(demand, now, window);
-  if (!counts() || (need.options.empty() && need.missing_devices.empty())) return core::Fits{};
-  return core::plan(now, need);
-}
-
 std::vector<core::DomainNow> Room::charged(const catalog::Model* model, const Uuid& without) const {
   std::vector<core::DomainNow> domains;
   if (!counts()) return domains;
@@ -47,11 +36,10 @@ std::vector<core::DomainNow> Room::charged(const catalog::Model* model, const Uu
   }
   std::vector<core::PlacementOption> options;
   if (model != nullptr) {
-    std::uint32_t window = 0;
     const Demand demand{.model = std::make_shared<const catalog::Model>(*model),
                         .since = now.now,
                         .until = now.now + limits_.queue_timeout};
-    options = need_of(demand, now, window).options;
+    options = wanted(demand, now).need.options;
   }
   for (core::DomainIndex i = 0; i < std::min(now.domains.size(), core::kMaxDomains); ++i) {
     const core::Domain& domain = now.domains[i];
@@ -77,9 +65,7 @@ Status Room::fits_together(const std::vector<std::shared_ptr<const catalog::Mode
   for (core::Domain& domain : alone.domains) domain.foreign = 0;
   // Where it is, or the ways to place it.
   const auto need_of_pin = [&](const std::shared_ptr<const catalog::Model>& model) {
-    std::uint32_t window = 0;
-    core::Need need =
-        need_of({.model = model, .since = alone.now, .until = alone.now}, alone, window);
+    core::Need need = wanted({.model = model, .since = alone.now, .until = alone.now}, alone).need;
     const auto resident = std::ranges::find_if(there, [&](const core::Entry& one) {
       return one.model == model->name && one.state <= core::EntryState::kReady;
     });

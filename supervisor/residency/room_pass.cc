@@ -50,9 +50,9 @@ core::Refuse too_soon(const core::Need& need) {
 }  // namespace
 
 void RoomPass::decide(const Demand& demand) {
-  window_ = 0;
-  const core::Need need = room_.need_of(demand, snapshot_, window_);
-  if (need.options.empty() && need.missing_devices.empty()) return admit(demand, {});
+  wanted_ = room_.wanted(demand, snapshot_);
+  const core::Need& need = wanted_.need;
+  if (wanted_.uncounted()) return admit(demand, {});
   core::Decision decision = core::plan(snapshot_, need);
   if (mutated(Mutation::kRefusedTooSoon) && std::holds_alternative<core::Evict>(decision)) {
     decision = too_soon(need);
@@ -78,11 +78,7 @@ void RoomPass::admit(const Demand& demand, const core::PlacementOption& at) {
   }
   assert(within_limits(snapshot_, at) || mutated(Mutation::kLoadsNotCounted));
   room_.checks_.erase(demand.model->name);
-  LaunchPlan plan{.at = at, .window = window_};
-  if (const auto& terms = room_.environment_.memory_access.terms; terms && !at.bytes.empty()) {
-    plan.terms = terms(*demand.model, window_, at.placement);
-  }
-  room_.host_.admit(demand, plan);
+  room_.host_.admit(demand, room_.launch(*demand.model, wanted_, at));
   snapshot_.entries = room_.entries();
 }
 

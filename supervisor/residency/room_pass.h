@@ -56,7 +56,7 @@ class RoomPass {
   core::Snapshot snapshot_;
   std::optional<SteadyTime> again_;
   core::DomainBytes reclaim_;  // of the bank, for all of them
-  std::uint32_t window_ = 0;   // of the need that is decided on
+  Room::Wanted wanted_;        // what is decided on
 };
 
 }  // namespace berth::residency

@@ -197,7 +197,7 @@ void Scenario::show_memory() {
   for (const auto& model : models_) {
     std::string text = "  " + model->name + " needs";
     for (const auto& option : world_.memory.needs[model->name]) text += show(option.bytes) + " |";
-    say(text + " " + std::string(core::decision_name(residency_->plan(*model))));
+    say(text + " " + std::string(core::decision_name(residency_->plan(*model).decision)));
   }
 }
 

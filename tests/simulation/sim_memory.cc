@@ -31,11 +31,9 @@ residency::MemoryAccess SimMemory::access() {
     access.jobs = jobs;
     access.yield_jobs = yield_jobs;
   }
-  if (would_fit) {
-    access.would_fit = [this](const catalog::Model& /*model*/, const core::Snapshot& /*snapshot*/) {
-      return would_fit;
-    };
-  }
+  access.would_fit = [this](const catalog::Model& /*model*/, const core::Snapshot& /*snapshot*/) {
+    return would_fit;
+  };
   if (files_are_sane) {
     access.check = [this](const std::shared_ptr<const catalog::Model>& model,
                           std::function<void(Status)> done) {

@@ -8,6 +8,8 @@
 #include "supervisor/admin/failures.h"
 #include "supervisor/admin/grpc/calls.h"
 #include "supervisor/admin/load_operation.h"
+#include "supervisor/admin/memory_plan.h"
+#include "supervisor/admin/memory_state.h"
 #include "supervisor/admin/state.h"
 #include "supervisor/rpc/error_detail.h"
 #include "supervisor/rpc/event_writer.h"
@@ -202,6 +204,56 @@ grpc::ServerWriteReactor<v1::State>* AdminService::WatchState(
   Result<CallFrom> from_whom = from(*context);
   if (!from_whom) return refuse_stream<v1::State>(*context, from_whom.error());
   return start_watch_state(*context, state_, *std::move(from_whom), *request);
+}
+
+grpc::ServerUnaryReactor* AdminService::PlanModel(grpc::CallbackServerContext* context,
+                                                  const v1::PlanModelRequest* request,
+                                                  v1::ModelPlan* response) {
+  Result<CallFrom> from_whom = from(*context, "see the memory plan");
+  if (!from_whom) return refuse(*context, from_whom.error());
+  const Unary<v1::ModelPlan> call(*context, *std::move(from_whom), *response);
+  PlanAsk ask;
+  ask.model = request->model();
+  if (request->has_context()) ask.context = request->context();
+  if (request->has_sequences()) ask.sequences = request->sequences();
+  ask.caller = call.caller();
+  plan_model(state_, std::move(ask),
+             [call](Result<v1::ModelPlan> plan) { call.answer(std::move(plan)); });
+  return call.reactor();
+}
+
+grpc::ServerUnaryReactor* AdminService::GetMemory(grpc::CallbackServerContext* context,
+                                                  const v1::GetMemoryRequest* /*request*/,
+                                                  v1::Memory* response) {
+  Result<CallFrom> from_whom = from(*context, "see who has the memory");
+  if (!from_whom) return refuse(*context, from_whom.error());
+  const Unary<v1::Memory> call(*context, *std::move(from_whom), *response);
+  get_memory(state_, call.caller(),
+             [call](Result<v1::Memory> memory) { call.answer(std::move(memory)); });
+  return call.reactor();
+}
+
+grpc::ServerUnaryReactor* AdminService::PinModel(grpc::CallbackServerContext* context,
+                                                 const v1::PinModelRequest* request,
+                                                 v1::PinModelResponse* response) {
+  Result<CallFrom> from_whom = from(*context, "pin a model");
+  if (!from_whom) return refuse(*context, from_whom.error());
+  const Unary<v1::PinModelResponse> call(*context, *std::move(from_whom), *response);
+  pin_model(state_, request->model(), call.caller(),
+            [call](Result<v1::PinModelResponse> pinned) { call.answer(std::move(pinned)); });
+  return call.reactor();
+}
+
+grpc::ServerUnaryReactor* AdminService::UnpinModel(grpc::CallbackServerContext* context,
+                                                   const v1::UnpinModelRequest* request,
+                                                   v1::UnpinModelResponse* response) {
+  Result<CallFrom> from_whom = from(*context, "unpin a model");
+  if (!from_whom) return refuse(*context, from_whom.error());
+  const Unary<v1::UnpinModelResponse> call(*context, *std::move(from_whom), *response);
+  unpin_model(
+      state_, request->model(), call.caller(),
+      [call](Result<v1::UnpinModelResponse> unpinned) { call.answer(std::move(unpinned)); });
+  return call.reactor();
 }
 
 grpc::ServerUnaryReactor* AdminService::CancelRequest(grpc::CallbackServerContext* context,

@@ -54,6 +54,18 @@ class AdminService : public v1::Admin::CallbackService {
                                      v1::State* response) override;
   grpc::ServerWriteReactor<v1::State>* WatchState(grpc::CallbackServerContext* context,
                                                   const v1::WatchStateRequest* request) override;
+  grpc::ServerUnaryReactor* PlanModel(grpc::CallbackServerContext* context,
+                                      const v1::PlanModelRequest* request,
+                                      v1::ModelPlan* response) override;
+  grpc::ServerUnaryReactor* GetMemory(grpc::CallbackServerContext* context,
+                                      const v1::GetMemoryRequest* request,
+                                      v1::Memory* response) override;
+  grpc::ServerUnaryReactor* PinModel(grpc::CallbackServerContext* context,
+                                     const v1::PinModelRequest* request,
+                                     v1::PinModelResponse* response) override;
+  grpc::ServerUnaryReactor* UnpinModel(grpc::CallbackServerContext* context,
+                                       const v1::UnpinModelRequest* request,
+                                       v1::UnpinModelResponse* response) override;
   grpc::ServerUnaryReactor* CancelRequest(grpc::CallbackServerContext* context,
                                           const v1::CancelRequestRequest* request,
                                           v1::CancelRequestResponse* response) override;

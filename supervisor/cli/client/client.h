@@ -53,6 +53,11 @@ class Client {
   virtual Reply<v1::EffectiveConfig> effective_config() = 0;
   virtual Reply<v1::UnloadModelResponse> unload(const v1::UnloadModelRequest& request) = 0;
 
+  virtual Reply<v1::ModelPlan> plan(const v1::PlanModelRequest& request) = 0;
+  virtual Reply<v1::Memory> memory() = 0;
+  virtual Reply<v1::PinModelResponse> pin(const v1::PinModelRequest& request) = 0;
+  virtual Reply<v1::UnpinModelResponse> unpin(const v1::UnpinModelRequest& request) = 0;
+
   virtual Reply<v1::ListFailuresResponse> list_failures(const v1::ListFailuresRequest& request) = 0;
   virtual Reply<v1::ModelReport> explain(const v1::ExplainModelRequest& request) = 0;
 

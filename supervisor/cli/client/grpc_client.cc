@@ -211,6 +211,26 @@ class GrpcClient : public Client {
       return admin_->UnloadModel(context, request, reply);
     });
   }
+  Reply<v1::ModelPlan> plan(const v1::PlanModelRequest& request) override {
+    return unary<v1::ModelPlan>(kUnaryDeadline, [&](auto* context, auto* reply) {
+      return admin_->PlanModel(context, request, reply);
+    });
+  }
+  Reply<v1::Memory> memory() override {
+    return unary<v1::Memory>(kUnaryDeadline, [&](auto* context, auto* reply) {
+      return admin_->GetMemory(context, v1::GetMemoryRequest(), reply);
+    });
+  }
+  Reply<v1::PinModelResponse> pin(const v1::PinModelRequest& request) override {
+    return unary<v1::PinModelResponse>(kUnaryDeadline, [&](auto* context, auto* reply) {
+      return admin_->PinModel(context, request, reply);
+    });
+  }
+  Reply<v1::UnpinModelResponse> unpin(const v1::UnpinModelRequest& request) override {
+    return unary<v1::UnpinModelResponse>(kUnaryDeadline, [&](auto* context, auto* reply) {
+      return admin_->UnpinModel(context, request, reply);
+    });
+  }
   Reply<v1::ListFailuresResponse> list_failures(const v1::ListFailuresRequest& request) override {
     return unary<v1::ListFailuresResponse>(kUnaryDeadline, [&](auto* context, auto* reply) {
       return admin_->ListFailures(context, request, reply);

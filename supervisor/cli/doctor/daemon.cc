@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -78,6 +79,7 @@ void check_config(DaemonState& state, const Environment& environment) {
   const catalog::ServerConfig& server = read.config->server;
   state.directories = {
       {"state_dir", server.state_dir}, {"log_dir", server.log_dir}, {"run_dir", server.run_dir}};
+  state.budgets = read.config->memory.budgets;
   check_keys(state, read.config->auth.keys_file);
   check_listeners(state, *read.config);
 }
@@ -104,6 +106,19 @@ void check_info(DaemonState& state, const v1::ServerInfo& info, const std::strin
         "is the machine overloaded, or its disk very slow?"));
   }
   state.directories = {{"state_dir", info.state_dir()}, {"log_dir", info.log_dir()}};
+}
+
+// Where the caller may see it.
+void look_at_memory(DaemonState& state, Client& client, const v1::ServerInfo& info) {
+  auto memory = client.memory();
+  if (!memory) return;
+  const std::vector<std::string> problems(memory->problems().begin(), memory->problems().end());
+  memory->clear_problems();
+  for (const std::string& problem : problems) {
+    const auto& told = info.degraded();
+    if (std::find(told.begin(), told.end(), problem) == told.end()) memory->add_problems(problem);
+  }
+  state.memory = *std::move(memory);
 }
 
 // The running daemon's program, where it runs on this machine and may be looked at.
@@ -152,6 +167,7 @@ DaemonState look_at_daemon(Context& context) {
     auto reply = (*client)->server_info();
     if (reply) {
       info = std::move(*reply);
+      look_at_memory(state, **client, *info);
     } else {
       problem = reply.error().kind == CallError::Kind::kRefused ? reply.error().detail.message()
                                                                 : reply.error().message;

@@ -10,6 +10,7 @@
 #include "supervisor/cli/doctor/disk.h"
 #include "supervisor/cli/doctor/kernel.h"
 #include "supervisor/cli/doctor/machine.h"
+#include "supervisor/cli/doctor/memory.h"
 #include "supervisor/cli/doctor/worker.h"
 #include "supervisor/cli/format/text.h"
 
@@ -74,6 +75,10 @@ ExitCode run_doctor(Context& context) {
   append(checks, check_limits());
   append(checks, check_directories(daemon.directories));
   append(checks, check_machine(context.environment().wall_now()));
+  const std::string& own =
+      daemon.program.empty() ? context.environment().executable : daemon.program;
+  append(checks, check_memory(daemon.memory, daemon.budgets,
+                              own.substr(0, own.rfind('/') + 1) + "berth-worker"));
 
   const auto count = [&](Finding finding) {
     return std::count_if(checks.begin(), checks.end(),

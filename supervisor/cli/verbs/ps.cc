@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/text.h"
 #include "common/units.h"
@@ -47,7 +50,15 @@ std::string shown_memory(const v1::Instance& instance, bool parts) {
   return text + detail.data();
 }
 
+// Over all domains; `berth memory` tells them apart.
+std::string shown_charge(const v1::Instance& instance) {
+  std::uint64_t sum = 0;
+  for (const v1::DomainCharge& charge : instance.charge()) sum += charge.bytes();
+  return sum > 0 ? format_bytes(sum) : "-";
+}
+
 std::string shown_ttl(const v1::Instance& instance) {
+  if (instance.pinned()) return "pinned";
   if (!instance.has_ttl_ms()) return "-";
   return format_seconds(std::chrono::milliseconds(instance.ttl_ms()));
 }
@@ -66,25 +77,31 @@ ExitCode run_ps(Context& context) {
   Environment& environment = context.environment();
   const int columns = environment.out.terminal() ? environment.columns() : 0;
   const bool parts = columns == 0 || columns >= kWide;
-  Table table({{"MODEL", false, true},
-               {"STATE"},
-               {"PID", true},
-               {parts ? "MEMORY (WEIGHTS + KV + WORKING)" : "MEMORY"},
-               {"RESIDENT", true},
-               {"CONTEXT", true},
-               {"ACTIVE", true},
-               {"WAIT", true},
-               {"UNLOAD IN", true}});
+  const bool charges = std::ranges::any_of(
+      reply->instances(), [](const v1::Instance& instance) { return !instance.charge().empty(); });
+  std::vector<Table::Column> titles{{"MODEL", false, true},
+                                    {"STATE"},
+                                    {"PID", true},
+                                    {parts ? "MEMORY (WEIGHTS + KV + WORKING)" : "MEMORY"},
+                                    {"RESIDENT", true}};
+  if (charges) titles.push_back({"CHARGED", true});
+  for (const char* title : {"CONTEXT", "ACTIVE", "WAIT", "UNLOAD IN"}) {
+    titles.push_back({title, true});
+  }
+  Table table(std::move(titles));
   for (const v1::Instance& instance : reply->instances()) {
-    table.add({{printable_line(instance.model(), 256)},
-               {shown_state(instance), style_of(instance.state())},
-               {instance.pid() > 0 ? std::to_string(instance.pid()) : "-"},
-               {shown_memory(instance, parts)},
-               {instance.resident_bytes() > 0 ? format_bytes(instance.resident_bytes()) : "-"},
-               {instance.window() > 0 ? std::to_string(instance.window()) : "-"},
-               {std::to_string(instance.active())},
-               {std::to_string(instance.waiting())},
-               {shown_ttl(instance)}});
+    std::vector<Table::Cell> row{
+        {printable_line(instance.model(), 256)},
+        {shown_state(instance), style_of(instance.state())},
+        {instance.pid() > 0 ? std::to_string(instance.pid()) : "-"},
+        {shown_memory(instance, parts)},
+        {instance.resident_bytes() > 0 ? format_bytes(instance.resident_bytes()) : "-"}};
+    if (charges) row.push_back({shown_charge(instance)});
+    row.push_back({instance.window() > 0 ? std::to_string(instance.window()) : "-"});
+    row.push_back({std::to_string(instance.active())});
+    row.push_back({std::to_string(instance.waiting())});
+    row.push_back({shown_ttl(instance)});
+    table.add(std::move(row));
   }
   if (table.empty()) {
     context.print("no model is loaded\n");

@@ -18,8 +18,12 @@ ExitCode run_unload(Context& context, const UnloadOptions& options) {
     const ExitCode code = context.fail(reply.error(), options.model);
     if (!options.force && reply.error().kind == CallError::Kind::kRefused &&
         reply.error().detail.reason() == "conflict") {
+      const bool pinned = reply.error().detail.message().find(" is pinned") != std::string::npos;
       context.environment().err.write(
-          "  --force unloads it also when requests run on it; they fail then\n");
+          pinned ? "  'berth unpin " + printable_line(options.model, 256) +
+                       "' lets it go; --force unloads it once, and it stays pinned\n"
+                 : std::string("  --force unloads it also when requests run on it; they fail "
+                               "then\n"));
     }
     return code;
   }

@@ -22,6 +22,10 @@ ExitCode run_why(Context& context, const WhyOptions& options);
 // printed, where none of them names it.
 std::optional<ExitCode> why_request(Context& context, Client& client, const std::string& id);
 ExitCode run_unload(Context& context, const UnloadOptions& options);
+ExitCode run_plan(Context& context, const PlanOptions& options);
+ExitCode run_memory(Context& context);
+ExitCode run_pin(Context& context, const PinOptions& options);
+ExitCode run_unpin(Context& context, const PinOptions& options);
 ExitCode run_logs(Context& context, const LogsOptions& options);
 ExitCode run_events(Context& context, const EventsOptions& options);
 ExitCode run_classify_log(Context& context, const ClassifyLogOptions& options);

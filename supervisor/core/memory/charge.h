@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "supervisor/core/memory/domain.h"
 
@@ -12,6 +13,8 @@ enum class Basis : std::uint8_t {
   kDeclared,   // by the operator, in the configuration
   kMeasured,   // of an earlier load, or a calibration, of the same provenance
 };
+// "measured"
+std::string_view basis_name(Basis basis);
 
 // One term of a charge.
 struct ChargeTerm {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "supervisor/core/memory/charge.h"
+
 namespace berth::core {
 namespace {
 
@@ -14,6 +16,17 @@ std::string_view name_of(const std::array<std::string_view, kCount>& names, T va
 
 constexpr std::array<std::string_view, 3> kCallerNames = {"request", "operator", "idle_work"};
 static_assert(kCallerNames.size() == static_cast<std::size_t>(CallerClass::kIdle) + 1);
+
+constexpr std::array<std::string_view, 3> kBasisNames = {"estimated", "declared", "measured"};
+static_assert(kBasisNames.size() == static_cast<std::size_t>(Basis::kMeasured) + 1);
+
+constexpr std::array<std::string_view, 6> kEntryStateNames = {"starting", "loading", "ready",
+                                                              "closing",  "leaving", "stuck"};
+static_assert(kEntryStateNames.size() == static_cast<std::size_t>(EntryState::kStuck) + 1);
+
+constexpr std::array<std::string_view, 3> kVictimKindNames = {"ready", "abandoned_load",
+                                                              "idle_work"};
+static_assert(kVictimKindNames.size() == static_cast<std::size_t>(VictimKind::kIdleWork) + 1);
 
 constexpr std::array<std::string_view, 7> kParkNames = {
     "leaving", "closing", "grace", "clients", "older_waiter", "foreign_use", "idle_room"};
@@ -31,6 +44,15 @@ static_assert(kDecisionNames.size() == std::variant_size_v<Decision>);
 
 std::string_view caller_name(CallerClass caller) {
   return name_of(kCallerNames, caller);
+}
+std::string_view basis_name(Basis basis) {
+  return name_of(kBasisNames, basis);
+}
+std::string_view entry_state_name(EntryState state) {
+  return name_of(kEntryStateNames, state);
+}
+std::string_view victim_kind_name(VictimKind kind) {
+  return name_of(kVictimKindNames, kind);
 }
 std::string_view park_name(ParkFor what) {
   return name_of(kParkNames, what);

@@ -37,6 +37,8 @@ enum class VictimKind : std::uint8_t {
   kAbandonedLoad,  // nobody waits for it: interrupt it (L5); its model's next load is kept
   kIdleWork,       // held softly by idle work, ready or loading: take it away (I4)
 };
+// "abandoned_load"
+std::string_view victim_kind_name(VictimKind kind);
 
 struct Victim {
   Uuid id{};

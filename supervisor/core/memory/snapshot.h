@@ -34,6 +34,8 @@ enum class EntryState : std::uint8_t {
   kLeaving,  // is being stopped: its memory comes back within the stop ladder's bound
   kStuck,    // was killed and does not go: charged, and nobody waits for it (L2)
 };
+// "leaving"
+std::string_view entry_state_name(EntryState state);
 
 // One instance, charged from its start until its process is proven gone (L2). Also a measuring one.
 struct Entry {

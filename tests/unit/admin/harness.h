@@ -45,7 +45,9 @@ class AdminTest : public testing::Test {
     residency::Lease lease;
   };
 
-  AdminTest() {
+  // A machine whose memory is counted, where there are domains.
+  explicit AdminTest(core::Domains domains = {})
+      : residency_((world_.memory.domains = std::move(domains), world_.environment())) {
     // Another process's socket and command line must not be shown to clients.
     hub_.add_outlet([this](const Event& event) {
       if (stores_ && event.level != Level::kDebug) world_.store.put_event(event);
@@ -94,7 +96,7 @@ class AdminTest : public testing::Test {
   bool revoked_ = false;
   bool stores_ = true;  // else the disk is full
   sim::SimWorld world_;
-  residency::Residency residency_{world_.environment()};
+  residency::Residency residency_;
   EventHub hub_{world_.clock, 0};
   residency::RequestBook requests_{world_.clock, world_.events};
   std::vector<std::string> cancelled_;

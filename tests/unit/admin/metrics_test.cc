@@ -71,7 +71,12 @@ TEST(MetricsPage, IsWhatTheCatalogueSays) {
 
 class MetricsTest : public AdminTest {
  protected:
-  MetricsTest() {
+  MetricsTest()
+      : AdminTest({{.id = "host", .device = {}, .total = 8000, .budget = 4000, .foreign = 100}}) {
+    core::PlacementOption option;
+    option.bytes = core::DomainBytes::in(core::kHostDomain, 600);
+    world_.memory.needs["demo"] = {option};
+    state_.pressure = [] { return core::Pressure(); };
     hub_.add_outlet([this](const Event& event) { metrics_.on_event(event); });
     requests_.on_end(
         [this](const residency::RequestRecord& record) { metrics_.on_request_end(record); });
@@ -173,11 +178,43 @@ TEST_F(MetricsTest, CountsWhatHappened) {
                            "berth_instances_stuck 0\n",
                            "berth_resident_bytes{model=\"demo\"} 5000\n",
                            "berth_models 2\n",
-                           "berth_memory_available_bytes{domain=\"host\"} 32000\n",
+                           "berth_memory_total_bytes{domain=\"host\"} 8000\n",
+                           "berth_memory_available_bytes{domain=\"host\"} 3400\n",
+                           "berth_memory_budget_bytes{domain=\"host\"} 4000\n",
+                           "berth_memory_limit_bytes{domain=\"host\"} 4000\n",
+                           "berth_memory_foreign_bytes{domain=\"host\"} 100\n",
+                           "berth_memory_charged_bytes{domain=\"host\",part=\"overhead\"} 600\n",
+                           "berth_charged_bytes{model=\"demo\",domain=\"host\"} 600\n",
+                           "berth_memory_pressure_level 0\n",
+                           "berth_evictions_total{cause=\"idle\"} 0\n",
+                           "berth_swaps_avoided_total 0\n",
+                           "berth_memory_refusals_total{why=\"never_fits\"} 0\n",
                            "berth_core_loop_lag_seconds 0.002\n",
                            "berth_requests{state=\"waiting\"} 0\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
+}
+
+TEST_F(MetricsTest, M13_EvictionsRefusalsAndTheWorstWaitAreCounted) {
+  const auto put = [this](const std::string& model, std::uint64_t bytes) {
+    core::PlacementOption option;
+    option.bytes = core::DomainBytes::in(core::kHostDomain, bytes);
+    world_.memory.needs[model] = {option};
+  };
+  put("demo", 3000);
+  put("other/one", 3000);
+  served("r-1")->finish({});
+  world_.clock.advance(1min);
+  const auto other = ask("r-2", "uid:1", "other/one");
+  world_.clock.advance(1min);
+  ASSERT_TRUE(other->lease);
+  put("demo", 5000);
+  const auto never = ask("r-3");
+  world_.clock.settle();
+  const std::string text = scrape();
+  EXPECT_THAT(text, HasSubstr("berth_evictions_total{cause=\"idle\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("berth_memory_refusals_total{why=\"never_fits\"} 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("berth_longest_wait_seconds 0\n")));
 }
 
 TEST_F(MetricsTest, TheLongestWaitIsShownWhileItLasts) {

@@ -20,9 +20,10 @@ using test::TemporaryDirectory;
 using test::TestProgram;
 
 const std::vector<std::string> kVerbs = {
-    "chat",     "complete",  "models",      "ps",     "load",         "unload",       "failures",
-    "why",      "retry",     "logs",        "events", "classify-log", "config check", "config show",
-    "keys add", "keys list", "keys revoke", "doctor", "version",      "completion"};
+    "chat",     "complete",  "models",      "ps",           "load",         "unload",
+    "plan",     "memory",    "pin",         "unpin",        "failures",     "why",
+    "retry",    "logs",      "events",      "classify-log", "config check", "config show",
+    "keys add", "keys list", "keys revoke", "doctor",       "version",      "completion"};
 
 TEST(CommandLine, HasTheVerbsOfTheContract) {
   std::vector<std::string> names;

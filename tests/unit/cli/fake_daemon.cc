@@ -91,6 +91,22 @@ class FakeDaemon::AdminService : public v1::Admin::Service {
                            v1::UnloadModelResponse* reply) override {
     return run(daemon_.unload, context, *request, *reply);
   }
+  grpc::Status PlanModel(grpc::ServerContext* context, const v1::PlanModelRequest* request,
+                         v1::ModelPlan* reply) override {
+    return run(daemon_.plan, context, *request, *reply);
+  }
+  grpc::Status GetMemory(grpc::ServerContext* context, const v1::GetMemoryRequest* request,
+                         v1::Memory* reply) override {
+    return run(daemon_.memory, context, *request, *reply);
+  }
+  grpc::Status PinModel(grpc::ServerContext* context, const v1::PinModelRequest* request,
+                        v1::PinModelResponse* reply) override {
+    return run(daemon_.pin, context, *request, *reply);
+  }
+  grpc::Status UnpinModel(grpc::ServerContext* context, const v1::UnpinModelRequest* request,
+                          v1::UnpinModelResponse* reply) override {
+    return run(daemon_.unpin, context, *request, *reply);
+  }
   grpc::Status ReadLog(grpc::ServerContext* context, const v1::ReadLogRequest* request,
                        grpc::ServerWriter<v1::LogChunk>* writer) override {
     return run(daemon_.read_log, context, *request, *writer);

@@ -61,6 +61,10 @@ class FakeDaemon {
   Unary<v1::ListModelsRequest, v1::ListModelsResponse> list_models;
   Unary<v1::ListInstancesRequest, v1::ListInstancesResponse> list_instances;
   Unary<v1::UnloadModelRequest, v1::UnloadModelResponse> unload;
+  Unary<v1::PlanModelRequest, v1::ModelPlan> plan;
+  Unary<v1::GetMemoryRequest, v1::Memory> memory;
+  Unary<v1::PinModelRequest, v1::PinModelResponse> pin;
+  Unary<v1::UnpinModelRequest, v1::UnpinModelResponse> unpin;
   Unary<v1::GetConfigRequest, v1::EffectiveConfig> config;
   Unary<v1::ListFailuresRequest, v1::ListFailuresResponse> list_failures;
   Unary<v1::ExplainModelRequest, v1::ModelReport> explain;

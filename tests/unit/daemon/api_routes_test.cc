@@ -139,6 +139,34 @@ TEST_F(ApiRoutesTest, ARetryTellsWhatItLifted) {
   EXPECT_EQ(retried.reply->json().at("ready").at("state").as_string(), "ready");
 }
 
+TEST_F(ApiRoutesTest, M7_ThePlanAndTheMemoryAreRead) {
+  Exchange exchange = call("GET", "/api/plan", {}, "model=demo");
+  ASSERT_TRUE(exchange.reply->head);
+  EXPECT_EQ(exchange.reply->head->status, 200);
+  EXPECT_EQ(exchange.reply->json().at("decision").as_string(), "fits");
+  exchange = call("GET", "/api/plan", {}, "model=demo&context=8192&sequences=2");
+  EXPECT_EQ(exchange.reply->json().at("sequences").as_int64(), 2);
+  exchange = call("GET", "/api/memory", {});
+  EXPECT_EQ(exchange.reply->json().at("domains").at(0).at("id").as_string(), "host");
+  EXPECT_EQ(call("GET", "/api/plan", {}, "model=zebra").reply->code(), "unknown_model");
+  EXPECT_EQ(call("GET", "/api/plan", {}).reply->code(), "invalid_argument");
+  EXPECT_EQ(call("GET", "/api/plan", {}, "model=demo&context=x").reply->code(), "invalid_argument");
+  EXPECT_EQ(call("GET", "/api/plan", {}, "model=demo&context=1").reply->code(), "invalid_argument");
+}
+
+TEST_F(ApiRoutesTest, M16_AModelIsPinnedAndUnpinned) {
+  Exchange exchange = post("other/one/pin", "{}");
+  ASSERT_TRUE(exchange.reply->head);
+  EXPECT_EQ(exchange.reply->head->status, 200);
+  EXPECT_FALSE(exchange.reply->json().at("was_pinned").as_bool());
+  EXPECT_TRUE(residency_.pinned("other/one"));
+  exchange = post("other/one/unpin");
+  EXPECT_TRUE(exchange.reply->json().at("was_pinned").as_bool());
+  EXPECT_FALSE(residency_.pinned("other/one"));
+  EXPECT_EQ(post("zebra/pin").reply->code(), "unknown_model");
+  EXPECT_EQ(post("demo/pin", R"({"force":true})").reply->code(), "invalid_argument");
+}
+
 TEST_F(ApiRoutesTest, WhatIsNotThereIsNotFound) {
   for (const char* path : {"demo", "demo/explode", "/load", "load", "nope/load"}) {
     EXPECT_EQ(post(path).reply->head->status, 404) << path;

@@ -129,13 +129,13 @@ TEST_F(RoomTest, M18_TheBankShrinksOnceForAllWhoWait) {
 
 TEST_F(RoomTest, M7_WhatADryRunSaysIsDone) {
   const auto a = host_model("a", 600);
-  EXPECT_TRUE(std::holds_alternative<core::Fits>(residency_->plan(*a)));
+  EXPECT_TRUE(std::holds_alternative<core::Fits>(residency_->plan(*a).decision));
   resident(a);
   EXPECT_EQ(loads(), "a");
   world_.clock.advance(seconds(11));
 
   const auto b = host_model("b", 700);
-  const core::Decision evict = residency_->plan(*b);
+  const core::Decision evict = residency_->plan(*b).decision;
   ASSERT_TRUE(std::holds_alternative<core::Evict>(evict));
   auto user = request(b);
   world_.clock.settle();
@@ -144,14 +144,14 @@ TEST_F(RoomTest, M7_WhatADryRunSaysIsDone) {
   run_until_answered(*user);
 
   const auto c = host_model("c", 500);
-  const core::Decision park = residency_->plan(*c);
+  const core::Decision park = residency_->plan(*c).decision;
   ASSERT_TRUE(std::holds_alternative<core::Park>(park));
   const auto waits = request(c);
   world_.clock.settle();
   EXPECT_EQ(waits->progress.back().waits_for, core::park_name(std::get<core::Park>(park).what));
 
   const auto d = host_model("d", 1500);
-  const core::Decision refused = residency_->plan(*d);
+  const core::Decision refused = residency_->plan(*d).decision;
   ASSERT_TRUE(std::holds_alternative<core::Refuse>(refused));
   const auto never = request(d);
   world_.clock.settle();

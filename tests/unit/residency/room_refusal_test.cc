@@ -93,13 +93,13 @@ TEST_F(RoomTest, M19_WhoWaitsForMemoryLearnsForWhat) {
 TEST_F(RoomTest, M7_ADryRunSaysWhatWouldBeDone) {
   const auto a = host_model("a", 600);
   const auto b = host_model("b", 600);
-  EXPECT_EQ(core::decision_name(residency_->plan(*a)), "fits");
+  EXPECT_EQ(core::decision_name(residency_->plan(*a).decision), "fits");
   resident(a);
-  EXPECT_EQ(core::decision_name(residency_->plan(*b)), "park");
+  EXPECT_EQ(core::decision_name(residency_->plan(*b).decision), "park");
   world_.clock.advance(seconds(20));
-  EXPECT_EQ(core::decision_name(residency_->plan(*b)), "evict");
+  EXPECT_EQ(core::decision_name(residency_->plan(*b).decision), "evict");
   EXPECT_EQ(state_of("a"), "ready") << "nothing is done";
-  EXPECT_EQ(core::decision_name(residency_->plan(*host_model("c", 2000))), "refuse");
+  EXPECT_EQ(core::decision_name(residency_->plan(*host_model("c", 2000)).decision), "refuse");
   ASSERT_EQ(residency_->memory_now().entries.size(), 1U);
   EXPECT_EQ(residency_->memory_now().entries[0].charge[0], 600 * kMiB);
 }
