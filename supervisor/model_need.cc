@@ -126,7 +126,8 @@ core::ServeShape ModelNeeds::serve_shape(const Model& model) const {
 }
 
 ModelNeeds::Question ModelNeeds::question_of(const Model& model, core::Targets targets,
-                                             const core::Snapshot& snapshot) const {
+                                             const core::Snapshot& snapshot,
+                                             const core::Need& need) const {
   const std::shared_ptr<const catalog::Config> config = parts_.config();
   Question question;
   question.parts = model.parts;
@@ -137,7 +138,7 @@ ModelNeeds::Question ModelNeeds::question_of(const Model& model, core::Targets t
   terms.declared = model.declared_context != 0 ? model.declared_context : kUndeclaredContext;
   terms.auto_max = config->memory.auto_context_max;
   terms.auto_share = config->memory.auto_share;
-  terms.company = has_company(snapshot, model.name);
+  terms.company = need.company || has_company(snapshot, model.name);
   if (terms.configured) return question;  // nothing else has a part in it
   question.whole = core::whole_budget(snapshot.domains);
   question.shared = core::whole_budget(snapshot.domains, terms.auto_share);
@@ -199,7 +200,8 @@ residency::MemoryNeed ModelNeeds::need(const Model& model, const core::Snapshot&
     measure(model, 0, cost, found.options);
     return found;
   }
-  const Answer& answer = answer_to(model.name, question_of(model, std::move(targets), snapshot));
+  const Answer& answer =
+      answer_to(model.name, question_of(model, std::move(targets), snapshot, need));
   found.window = answer.window.tokens;
   found.bound = answer.window.bound;
   found.options = core::placement_options(answer.cost, answer.question.targets, snapshot, need);

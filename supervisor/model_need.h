@@ -84,7 +84,7 @@ class ModelNeeds {
 
   [[nodiscard]] core::ServeShape serve_shape(const catalog::Model& model) const;
   [[nodiscard]] Question question_of(const catalog::Model& model, core::Targets targets,
-                                     const core::Snapshot& snapshot) const;
+                                     const core::Snapshot& snapshot, const core::Need& need) const;
   const Answer& answer_to(const std::string& name, Question question);
   [[nodiscard]] core::ModelCost cost_of(const catalog::Model& model, std::uint32_t window) const;
   // Replaces what is known better from earlier loads.

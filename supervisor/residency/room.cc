@@ -79,6 +79,10 @@ void Room::plan_all() {
     return std::ranges::none_of(
         demands, [&](const Demand& demand) { return demand.model->name == check.first; });
   });
+  std::erase_if(company_, [&](const std::string& model) {
+    return std::ranges::none_of(demands,
+                                [&](const Demand& demand) { return demand.model->name == model; });
+  });
   if (!demands.empty()) {
     planning_ = true;
     RoomPass pass(*this, snapshot());
@@ -204,6 +208,7 @@ Room::Wanted Room::wanted(const Demand& demand, const core::Snapshot& snapshot) 
   if (mutated(Mutation::kIdleWorkEvicts)) need.caller = core::CallerClass::kForeground;
   need.since = demand.since;
   need.until = demand.until;
+  need.company = company_.contains(need.model);
   if (!environment_.memory_access.need) return wanted;
   MemoryNeed found = environment_.memory_access.need(*demand.model, snapshot, need);
   need.options = std::move(found.options);

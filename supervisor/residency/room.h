@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -155,6 +156,7 @@ class Room {
   std::map<std::string, Waiting> waiting_;  // by model
   std::vector<core::Hold> holds_;
   std::map<std::string, Check> checks_;  // by model
+  std::set<std::string> company_;        // models that are waited for, and that others went for
   std::map<Uuid, SteadyTime> yielding_;  // jobs that were told to, and until when they may take
   Timer again_;
   RoomCounters counters_;

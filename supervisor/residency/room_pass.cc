@@ -78,6 +78,7 @@ void RoomPass::admit(const Demand& demand, const core::PlacementOption& at) {
   }
   assert(within_limits(snapshot_, at) || mutated(Mutation::kLoadsNotCounted));
   room_.checks_.erase(demand.model->name);
+  room_.company_.erase(demand.model->name);
   room_.host_.admit(demand, room_.launch(*demand.model, wanted_, at));
   snapshot_.entries = room_.entries();
 }
@@ -183,7 +184,10 @@ void RoomPass::act(const Demand& demand, const core::Park& park) {
                   "closing");
     room_.host_.close(instance);
   }
-  if (!park.close.empty()) snapshot_.entries = room_.entries();
+  if (!park.close.empty()) {
+    room_.company_.insert(demand.model->name);
+    snapshot_.entries = room_.entries();
+  }
   wait(demand, core::park_name(park.what), park.blockers, park.missing);
 }
 
@@ -216,6 +220,7 @@ void RoomPass::shrink_bank(const core::DomainBytes& bytes) {
 }
 
 void RoomPass::take_away(const Demand& demand, const std::vector<core::Victim>& victims) {
+  if (!victims.empty()) room_.company_.insert(demand.model->name);
   for (const core::Victim& victim : victims) {
     tell_eviction(demand, victim, cause_of(victim.kind));
     room_.host_.evict(victim);

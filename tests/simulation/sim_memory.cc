@@ -17,11 +17,17 @@ residency::MemoryAccess SimMemory::access() {
   if (domains.empty()) return {};
   residency::MemoryAccess access;
   access.domains = [this] { return now(); };
-  access.need = [this](const catalog::Model& model, const core::Snapshot& /*snapshot*/,
-                       const core::Need& /*need*/) {
-    residency::MemoryNeed need;
-    if (const auto at = needs.find(model.name); at != needs.end()) need.options = at->second;
-    return need;
+  access.need = [this](const catalog::Model& model, const core::Snapshot& snapshot,
+                       const core::Need& need) {
+    const bool company =
+        need.company || std::ranges::any_of(snapshot.entries, [&](const core::Entry& entry) {
+          return entry.model != model.name && entry.state <= core::EntryState::kReady;
+        });
+    residency::MemoryNeed found;
+    if (const auto at = needs.find(model.name); at != needs.end()) found.options = at->second;
+    const auto alone = needs_alone.find(model.name);
+    if (!company && alone != needs_alone.end()) found.options = alone->second;
+    return found;
   };
   access.sample = [this](std::function<void()> done) { sample(std::move(done)); };
   access.device_use = [this](pid_t pid) { return device_use(pid); };

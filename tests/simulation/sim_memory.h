@@ -47,7 +47,9 @@ class SimMemory {
 
   core::Domains domains{};
   std::map<std::string, std::vector<core::PlacementOption>> needs{};  // by model
-  std::optional<WouldFit> would_fit{};                                // of what never fits
+  // Of a model that takes more where no other one is there (M6), instead of `needs`.
+  std::map<std::string, std::vector<core::PlacementOption>> needs_alone{};
+  std::optional<WouldFit> would_fit{};  // of what never fits
   Duration sample_takes{};
   bool sample_never_comes = false;
   // Kept sessions; a request to shrink is done after `shrink_takes`, and `changed` is called.

@@ -166,6 +166,16 @@ TEST_F(Needs, M6_AnotherModelLeavesItAShare) {
   EXPECT_EQ(needs_.need(model_, waiting, asked).bound, WindowBound::kShare);
 }
 
+TEST_F(Needs, M6_OneThatAnotherWentForLeavesItAShare) {
+  budget(core::kHostDomain, 11 * kGiB);
+  core::Need asked;
+  asked.model = "m";
+  asked.company = true;
+  EXPECT_EQ(needs_.need(model_, snapshot(), asked).bound, WindowBound::kShare);
+  asked.company = false;
+  EXPECT_EQ(needs_.need(model_, snapshot(), asked).window, 32'768U);
+}
+
 TEST_F(Needs, M6_AShareNeverMakesItSmallerThanTheFloor) {
   budget(core::kHostDomain, 6 * kGiB);
   resident("other", in_host(kGiB));

@@ -46,6 +46,25 @@ TEST_F(RoomTest, M8_AnIdleModelGoesForAnotherOnceItsGraceIsOver) {
   EXPECT_EQ(residency_->room_counters().evictions.at("idle"), 1U);
 }
 
+// Else each would take the whole budget as soon as the other one has gone for it.
+TEST_F(RoomTest, M6_TwoThatFitTogetherDriveEachOtherOutOnceAtMost) {
+  const auto a = host_model("a", 450);
+  const auto b = host_model("b", 450);
+  for (const char* name : {"a", "b"}) {
+    world_.memory.needs_alone[name] = {
+        {.bytes = core::DomainBytes::in(core::kHostDomain, 900 * kMiB)}};
+  }
+  resident(a);
+  const auto first = request(b);
+  world_.clock.advance(seconds(11));
+  ASSERT_TRUE(first->lease);
+  EXPECT_EQ(state_of("a"), "absent");
+  resident(a);
+  EXPECT_EQ(state_of("a"), "ready");
+  EXPECT_EQ(state_of("b"), "busy");
+  EXPECT_EQ(world_.events.count("model.evicted"), 1U);
+}
+
 TEST_F(RoomTest, M8_AVictimThatGetsARequestBeforeItsStopIsLeftAlone) {
   const auto a = host_model("a", 600);
   resident(a);
