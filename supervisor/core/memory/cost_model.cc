@@ -20,6 +20,7 @@ constexpr std::uint64_t kMergeBytes = 150;
 constexpr std::uint32_t kErrorPercent = 10;
 constexpr std::uint32_t kGuessErrorPercent = 30;
 constexpr std::uint64_t kErrorBytes = 64 * kMiB;
+constexpr std::uint64_t kPipelinedBatches = 4;
 
 // Bytes of `numbers` in that type, in whole blocks.
 std::uint64_t row_bytes(std::uint32_t type, std::uint64_t numbers) {
@@ -62,6 +63,7 @@ PartCost part_cost(const ModelShape& shape, const ServeShape& serve, const Conte
   part.host_working = working.host;
   part.input_working = working.input;
   part.device_working = working.device;
+  part.pipelined_working = saturating_multiply(kPipelinedBatches - 1, working.inputs);
   part.borrowed_working = shape.largest_matrix;
   return part;
 }
@@ -125,6 +127,8 @@ void add_part(const PartCost& part, const Placement& placement, bool is_draft, S
   put(kHostDomain, 0, next);
   const bool output_in_host = on_device == 0;
   bool borrows = on_device < layers;
+  const std::uint64_t pipelined =
+      placement.shares.size() > 1 && on_device == layers ? part.pipelined_working : 0;
   if (output_in_host) {
     charge.weights.bytes -= DomainBytes::in(kHostDomain, part.shared_output);
   }
@@ -134,6 +138,7 @@ void add_part(const PartCost& part, const Placement& placement, bool is_draft, S
     put(device, next, counts[i]);
     next += counts[i];
     charge.working.bytes += DomainBytes::in(device, part.device_working);
+    charge.working.bytes += DomainBytes::in(device, pipelined);
     if (borrows) charge.working.bytes += DomainBytes::in(device, part.borrowed_working);
     borrows = false;
     sum.used.at(device) = true;
@@ -141,6 +146,7 @@ void add_part(const PartCost& part, const Placement& placement, bool is_draft, S
   const bool host_computes = on_device < layers;
   charge.working.bytes +=
       DomainBytes::in(kHostDomain, host_computes ? part.host_working : part.input_working);
+  charge.working.bytes += DomainBytes::in(kHostDomain, pipelined);
 }
 
 }  // namespace

@@ -59,6 +59,10 @@ struct PartCost {
   std::uint64_t host_working = 0;    // while any layer is in the host
   std::uint64_t input_working = 0;   // in the host while none is
   std::uint64_t device_working = 0;  // on each device that has layers
+  // More in the host and on each device where several devices have all layers: libllama begins
+  // the next micro-batches while one is computed, with inputs of their own (pipeline parallelism,
+  // src/llama-context.cpp; GGML_SCHED_MAX_COPIES is 4).
+  std::uint64_t pipelined_working = 0;
   // More on the first of them while some layers are in the host: for large batches libllama copies
   // one matrix of theirs after the other to it.
   std::uint64_t borrowed_working = 0;

@@ -14,14 +14,16 @@ namespace {
 // What the layers of a model take on a device: a table that is read once for each split.
 struct LayerTable {
   std::uint64_t fixed = 0;  // on each device that has any
+  std::uint64_t split = 0;  // and there, too, where several have them all
   // Sums of the layers for the devices, in their order: upto[i] is that of the first i.
   std::vector<std::uint64_t> upto{0};
 
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(upto.size() - 1); }
   // How many of the layers from `first` on fit into `room` bytes; at most all.
   [[nodiscard]] std::uint32_t fit(std::uint32_t first, std::uint64_t room) const {
-    if (room < fixed) return 0;
-    const std::uint64_t last = saturating_add(upto[first], room - fixed);
+    const std::uint64_t each = saturating_add(fixed, split);
+    if (room < each) return 0;
+    const std::uint64_t last = saturating_add(upto[first], room - each);
     const auto end = std::upper_bound(upto.begin() + first, upto.end(), last);
     return static_cast<std::uint32_t>(end - upto.begin()) - first - 1;
   }
@@ -37,12 +39,14 @@ LayerTable layer_table(const ModelCost& cost, const Targets& targets) {
   std::uint64_t drafts = 0;
   for (const PartCost& part : cost.parts) {
     table.fixed = saturating_add(table.fixed, part.device_working);
+    table.split = saturating_add(table.split, part.pipelined_working);
     if (&part == &cost.parts.front()) continue;
     for (const LayerCost& layer : part.layers) drafts = saturating_add(drafts, bytes_of(layer));
   }
   const auto& layers = cost.parts.front().layers;
   const auto all = static_cast<std::uint32_t>(layers.size());
   const std::uint32_t placed = std::min(targets.device_layers.value_or(all), all);
+  if (placed < all) table.split = 0;
   // A draft model is spread in the model's proportions: each layer carries its part of it.
   const std::uint64_t draft_part = placed == 0 ? 0 : (drafts + placed - 1) / placed;
   for (std::uint32_t i = all - placed; i < all; ++i) {
@@ -101,13 +105,38 @@ void add(std::vector<PlacementOption>& options, const ModelCost& cost, Placement
   options.push_back({.placement = std::move(placement), .bytes = bytes});
 }
 
+// Adds it; whether it fits into the room.
+bool add_split(std::vector<PlacementOption>& options, const ModelCost& cost,
+               const Placement& placement, const DomainBytes& room) {
+  add(options, cost, placement);
+  return std::ranges::find(options, placement, &PlacementOption::placement)->bytes.fits(room);
+}
+
+// A few layers to one side or the other of each border between two devices: neither way to split
+// knows which layers of a draft go where. Adds the first that fits.
+void add_shifted(std::vector<PlacementOption>& options, const ModelCost& cost,
+                 const Placement& from, const DomainBytes& room) {
+  constexpr std::uint32_t kMost = 2;
+  for (std::size_t border = 0; border + 1 < from.shares.size(); ++border) {
+    for (std::uint32_t layers = 1; layers <= kMost; ++layers) {
+      for (const auto& [less, more] : {std::pair(border, border + 1), {border + 1, border}}) {
+        if (from.shares[less].layers <= layers) continue;
+        Placement shifted = from;
+        shifted.shares[less].layers -= layers;
+        shifted.shares[more].layers += layers;
+        if (charge_of(cost, shifted).total().fits(room)) return add(options, cost, shifted);
+      }
+    }
+  }
+}
+
 void add_splits(std::vector<PlacementOption>& options, const ModelCost& cost,
                 const LayerTable& table, const Targets& targets, const DomainBytes& room) {
   const Placement even = in_proportion(table, targets, room);
-  add(options, cost, even);
-  const auto added = std::ranges::find(options, even, &PlacementOption::placement);
-  if (added->bytes.fits(room)) return;
-  if (auto full = filled_up(table, targets, room)) add(options, cost, *std::move(full));
+  if (add_split(options, cost, even, room)) return;
+  const std::optional<Placement> full = filled_up(table, targets, room);
+  if (full && add_split(options, cost, *full, room)) return;
+  add_shifted(options, cost, full.value_or(even), room);
 }
 
 void add_singles(std::vector<PlacementOption>& options, const ModelCost& cost,

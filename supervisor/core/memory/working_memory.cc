@@ -104,6 +104,7 @@ WorkingMemory working_memory(const ModelShape& shape, const ContextShape& contex
   const std::uint64_t compute = saturating_add(masks, std::max(layer, output));
   working.device = compute;
   working.host = saturating_add(compute, results);
+  working.inputs = saturating_add(masks, product(width, tokens, kFloatBytes));
   working.input =
       saturating_add(saturating_add(masks, product(4 * width, tokens, kFloatBytes)), results);
   return working;

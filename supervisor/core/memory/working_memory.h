@@ -30,6 +30,7 @@ struct WorkingMemory {
   std::uint64_t host = 0;
   std::uint64_t input = 0;
   std::uint64_t device = 0;
+  std::uint64_t inputs = 0;  // of one computation: masks, and what the embedding gives
 };
 // Fitted to what libllama reports for the models of docs/memory.md: the largest of what is alive at
 // once in a layer, or at the output, and the masks of attention.

@@ -125,7 +125,24 @@ TEST(CostModel, M4_ADeviceBorrowsTheMatricesOfLayersInTheHost) {
   shape.largest_matrix = kMiB;
   EXPECT_EQ(working(2)[1], before[1] + kMiB);
   EXPECT_EQ(working(2)[2], before[2]);
-  EXPECT_EQ(working(4)[1], before[1]);
+  const auto whole = working(4);
+  shape.largest_matrix = 0;
+  EXPECT_EQ(whole, working(4)) << "none is in the host";
+}
+
+TEST(CostModel, M4_SeveralDevicesThatHaveAllLayersKeepInputsOfFourBatches) {
+  const ModelCost cost = model_cost(small_shape(), {});
+  const std::uint64_t more = cost.parts.front().pipelined_working;
+  ASSERT_GT(more, 0U);
+  const auto working = [&](const Placement& placement) {
+    return charge_of(cost, placement).working.bytes;
+  };
+  const DomainBytes one = working({{{1, 5}}});
+  const DomainBytes two = working({{{1, 4}, {2, 1}}});
+  EXPECT_EQ(two[0], one[0] + more);
+  EXPECT_EQ(two[1], one[1] + more);
+  EXPECT_EQ(two[2], one[1] + more);
+  EXPECT_EQ(working({{{1, 3}, {2, 1}}})[2], one[1]) << "a layer is in the host";
 }
 
 TEST(CostModel, M4_AnyPlacementSumsToTheSameCells) {

@@ -139,6 +139,25 @@ TEST(PlacementOptions, M17_ADraftModelCountsOnEveryDevice) {
   EXPECT_EQ(fits->at.bytes[1] + fits->at.bytes[2], 146U);
 }
 
+// The borders of a draft's layers lie elsewhere, and the last layer is far larger than the others.
+TEST(PlacementOptions, M17_MoreRoomNeverTurnsASplitThatFitsIntoNone) {
+  ModelCost cost = cost_of_layers(10);
+  cost.parts.front().layers.back().weights = 40;
+  cost.parts.front().pipelined_working = 3;
+  cost.parts.push_back(cost.parts.front());
+  cost.parts.back().layers.resize(4);
+  cost.parts.back().layers.back().weights = 40;
+  const Targets both{.devices = {1, 2}};
+  for (std::uint64_t other = 60; other < 160; other += 5) {
+    bool fitted = false;
+    for (std::uint64_t room = 60; room < 260; ++room) {
+      const bool fits = fits_somewhere(cost, both, in_host(100) + on(1, room) + on(2, other));
+      EXPECT_TRUE(fits || !fitted) << room << " beside " << other;
+      fitted = fits;
+    }
+  }
+}
+
 TEST(PlacementOptions, M6_WhetherAModelFitsSomewhere) {
   const Targets both{.devices = {1, 2}};
   EXPECT_TRUE(fits_somewhere(cost_of_layers(12), both, in_host(3) + on(1, 22) + on(2, 102)));
