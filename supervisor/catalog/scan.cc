@@ -321,16 +321,16 @@ class Scan {
       return std::nullopt;
     }
     gguf::Summary* const summary = &whole->summary;
-    model.architecture = std::move(summary->architecture);
+    model.architecture = summary->architecture;
     model.title = std::move(summary->title);
     model.parameters = summary->parameters;
     model.file_bytes = summary->file_bytes;
-    model.quantization = std::move(summary->quantization);
+    model.quantization = summary->quantization;
     model.declared_context = summary->declared_context;
     model.has_chat_template = summary->has_chat_template;
     model.can_embed = summary->embeds;
     model.modified = WallTime(std::chrono::milliseconds(summary->modified_unix_ms));
-    model.shards = std::move(summary->shards);
+    model.shards = summary->shards;
     if (summary->is_projector || summary->is_adapter) {
       model.problem = no_model_of_its_own(file_name_of(model.path), summary->is_projector);
       return std::nullopt;

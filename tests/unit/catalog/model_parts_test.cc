@@ -58,6 +58,8 @@ TEST_F(PartsOfModels, M4_AreKnownOfEveryModel) {
   ASSERT_TRUE(model(result, "plain").parts) << model(result, "plain").parts_problem;
   EXPECT_EQ(model(result, "plain").parts->model.layers.size(), 3U);
   EXPECT_FALSE(model(result, "plain").parts->draft);
+  EXPECT_EQ(model(result, "plain").parts->model.architecture, "llama");
+  EXPECT_FALSE(model(result, "plain").parts->model.guessed);
   ASSERT_TRUE(model(result, "split").parts);
   const core::ModelShape& shape = model(result, "split").parts->model;
   EXPECT_EQ(shape.layers.size(), 5U);
