@@ -34,7 +34,7 @@ void MemoryKeeper::take_pressure() {
   pressure_sample_ = std::move(sample);
   if (pressure_.level == before) return;
   parts_.events.emit_typed(
-      events::MemoryPressure{.level = std::string(core::pressure_level_name(pressure_.level)),
+      events::MemoryPressure{.now = std::string(core::pressure_level_name(pressure_.level)),
                              .before = std::string(core::pressure_level_name(before)),
                              .source = std::string(core::pressure_source_name(pressure_.source)),
                              .evidence = words_of(pressure_)});

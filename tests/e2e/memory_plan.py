@@ -46,7 +46,7 @@ class MemoryPlanScenario(Scenario):
             if plan["decision"] == decision or time.monotonic() > until:
                 self.assertEqual(plan["decision"], decision, plan["sentence"])
                 return plan
-            time.sleep(0.05)
+            time.sleep(0.05)  # polls: nobody tells of it
 
     def resident(self, daemon: Berthd) -> set[str]:
         return {one["model"] for one in daemon.json("ps")["instances"]}
