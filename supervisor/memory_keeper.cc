@@ -11,6 +11,8 @@ namespace {
 
 // Of the main memory, where the kernel does not say it.
 constexpr std::uint64_t kUnknownTotal = std::uint64_t{1} << 50U;
+// Until devices are listed again where that failed: a cold driver may have taken too long.
+constexpr Duration kListLater = std::chrono::seconds(30);
 
 std::string words_of(const core::Domains& domains) {
   std::string text;
@@ -67,6 +69,7 @@ void MemoryKeeper::list(std::function<void()> done) {
 
 void MemoryKeeper::on_listed(DeviceLister::Devices devices) {
   list_problem_.clear();
+  list_later_.reset();
   if (devices) {
     listed_ = *std::move(devices);
   } else {
@@ -74,6 +77,7 @@ void MemoryKeeper::on_listed(DeviceLister::Devices devices) {
         "The devices could not be listed, so that only those that were known before "
         "are used: berth-worker --devices: " +
         devices.error().message;
+    list_later_ = parts_.clock.sleep_for(kListLater, [this] { list({}); });
   }
   ask_driver_ = true;
   sample([this] {
@@ -90,6 +94,7 @@ void MemoryKeeper::make_table() {
     known.push_back({one.uuid, one.pci, one.name, one.total});
   }
   const std::uint64_t host = memory::usable_host_memory(now_.host);
+  host_known_ = host != 0;
   core::DomainTable table = core::renewed(
       table_,
       core::make_domain_table(host == 0 ? kUnknownTotal : host, listed_, known, parts_.budgets));
@@ -144,10 +149,18 @@ void MemoryKeeper::begin_round() {
 }
 
 void MemoryKeeper::on_round(MemoryRound::Found found) {
-  if (found.host) now_.host = *std::move(found.host);
+  if (found.host) {
+    const auto machine = now_.host.machine;
+    now_.host = *std::move(found.host);
+    if (!now_.host.machine) now_.host.machine = machine;
+  }
   now_.other_numbers = parts_.other_numbers;
   if (found.devices) take_devices(*found.devices);
-  if (!table_.domains.empty()) look();
+  if (!table_.domains.empty()) {
+    // A host that did not answer in time at first has no budget that is its own.
+    const bool late = !host_known_ && memory::usable_host_memory(now_.host) != 0;
+    late ? make_table() : look();
+  }
   running_ = false;
   for (const auto& done : std::exchange(under_way_, {})) done();
   notice_sleep();

@@ -116,6 +116,7 @@ class MemoryKeeper {
   std::string list_problem_;  // empty: none
   bool listing_ = false;
   bool list_again_ = false;
+  bool host_known_ = false;  // in the table
   std::vector<std::function<void()>> list_done_;
 
   core::DomainTable table_;
@@ -137,6 +138,7 @@ class MemoryKeeper {
   std::vector<std::function<void()>> under_way_;
   bool running_ = false;
   Timer next_;
+  Timer list_later_;
   Duration ahead_{};  // the boot clock's lead
   std::set<std::string> told_;
 

@@ -284,25 +284,16 @@ MovedField moved_program(const std::vector<ProgramFile>& old, const std::vector<
   return moved(kField, "older", "written again");
 }
 
-MovedField moved_budget(const std::map<std::string, std::uint64_t>& old,
-                        const std::map<std::string, std::uint64_t>& now) {
-  const auto say = [](const std::map<std::string, std::uint64_t>& budget,
-                      const std::string& domain) {
-    const auto at = budget.find(domain);
-    return domain + " " + (at == budget.end() ? "none" : format_bytes(at->second));
-  };
+// Of a domain that only one of them knows nothing is known: its device may have been listed late.
+std::optional<MovedField> moved_budget(const std::map<std::string, std::uint64_t>& old,
+                                       const std::map<std::string, std::uint64_t>& now) {
   for (const auto& [domain, bytes] : old) {
     const auto at = now.find(domain);
-    if (at == now.end() || at->second != bytes) {
-      return moved(ProvenanceField::kBudget, say(old, domain), say(now, domain));
-    }
+    if (at == now.end() || at->second == bytes) continue;
+    return moved(ProvenanceField::kBudget, domain + " " + format_bytes(bytes),
+                 domain + " " + format_bytes(at->second));
   }
-  for (const auto& [domain, bytes] : now) {
-    if (!old.contains(domain)) {
-      return moved(ProvenanceField::kBudget, say(old, domain), say(now, domain));
-    }
-  }
-  return moved(ProvenanceField::kBudget);
+  return std::nullopt;
 }
 
 std::string devices_words(const std::vector<DeviceIdentity>& devices) {
@@ -390,7 +381,9 @@ std::optional<MovedField> moved_field(const Provenance& old, const Provenance& n
     return moved(ProvenanceField::kRuntime, *old.runtime, *now.runtime);
   }
   if (differs(old.files, now.files)) return moved_files(*old.files, *now.files);
-  if (differs(old.budget, now.budget)) return moved_budget(*old.budget, *now.budget);
+  if (differs(old.budget, now.budget)) {
+    if (auto budget = moved_budget(*old.budget, *now.budget)) return budget;
+  }
   if (differs(old.sequences, now.sequences)) {
     return moved(ProvenanceField::kSequences, std::to_string(*old.sequences),
                  std::to_string(*now.sequences));
