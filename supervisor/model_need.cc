@@ -178,6 +178,12 @@ core::ModelCost ModelNeeds::cost_of(const Model& model, std::uint32_t window) co
 
 residency::MemoryNeed ModelNeeds::need(const Model& model, const core::Snapshot& snapshot,
                                        const core::Need& need) {
+  DomainBytes excess;
+  return find_need(model, snapshot, need, excess);
+}
+
+residency::MemoryNeed ModelNeeds::find_need(const Model& model, const core::Snapshot& snapshot,
+                                            const core::Need& need, DomainBytes& excess) {
   if (model.settings.kind == catalog::Kind::kCommand) return command_need(model);
   residency::MemoryNeed found;
   NamedDevices devices = named_devices(model.settings, parts_.table());
@@ -197,21 +203,37 @@ residency::MemoryNeed ModelNeeds::need(const Model& model, const core::Snapshot&
     if (targets.device_layers) targets.device_layers = std::min(*targets.device_layers, 1U);
     const core::ModelCost cost = guessed_cost(model);
     found.options = core::placement_options(cost, targets, snapshot, need);
-    measure(model, 0, cost, found.options);
+    excess = measure(model, 0, cost, found.options);
     return found;
   }
-  const Answer& answer =
-      answer_to(model.name, question_of(model, std::move(targets), snapshot, need));
-  found.window = answer.window.tokens;
-  found.bound = answer.window.bound;
-  found.options = core::placement_options(answer.cost, answer.question.targets, snapshot, need);
-  measure(model, found.window, answer.cost, found.options);
+  Question question = question_of(model, std::move(targets), snapshot, need);
+  const DomainBytes budget =
+      core::at_most(question.terms.company ? question.shared : question.whole, question.reach);
+  const auto take = [&](const Answer& answer) {
+    found.window = answer.window.tokens;
+    found.bound = answer.window.bound;
+    found.options = core::placement_options(answer.cost, answer.question.targets, snapshot, need);
+    return measure(model, found.window, answer.cost, found.options);
+  };
+  excess = take(answer_to(model.name, question));
+  const bool fits = std::ranges::any_of(found.options, [&](const core::PlacementOption& option) {
+    return option.bytes.fits(budget);
+  });
+  if (excess.empty() || fits || question.terms.configured) return found;
+  // Loads with that window took more than was predicted, and the window filled the budget: by as
+  // much the next one is smaller. Else what ran once would be refused from then on.
+  question.whole -= excess;
+  question.shared -= excess;
+  question.reach -= excess;
+  take(answer_to(model.name, std::move(question)));
   return found;
 }
 
-void ModelNeeds::measure(const Model& model, std::uint32_t window, const core::ModelCost& cost,
-                         std::vector<core::PlacementOption>& options) const {
-  if (!parts_.measured || !parts_.provenance) return;
+DomainBytes ModelNeeds::measure(const Model& model, std::uint32_t window,
+                                const core::ModelCost& cost,
+                                std::vector<core::PlacementOption>& options) const {
+  DomainBytes excess;
+  if (!parts_.measured || !parts_.provenance) return excess;
   const core::Domains& domains = parts_.table().domains;
   core::Provenance provenance = parts_.provenance(model);
   if (window != 0) provenance.window = window;
@@ -219,9 +241,13 @@ void ModelNeeds::measure(const Model& model, std::uint32_t window, const core::M
     const core::MeasuredLoad* const known =
         parts_.measured(core::measurement_key(provenance, option.placement, domains));
     if (known == nullptr) continue;
+    const DomainBytes predicted = option.bytes;
     option.bytes =
         core::with_measured(core::charge_of(cost, option.placement), *known, domains).total();
+    const DomainBytes more = option.bytes - predicted;
+    for (DomainIndex i = 0; i < core::kMaxDomains; ++i) excess[i] = std::max(excess[i], more[i]);
   }
+  return excess;
 }
 
 std::string ModelNeeds::measured_key(const Model& model, std::uint32_t window,
@@ -255,12 +281,13 @@ std::optional<WouldFit> ModelNeeds::would_fit(const Model& model, const core::Sn
   if (!model.parts || model.settings.kind == catalog::Kind::kCommand) return std::nullopt;
   core::Need none;
   none.model = model.name;
-  const residency::MemoryNeed now = need(model, snapshot, none);
+  DomainBytes excess;
+  const residency::MemoryNeed now = find_need(model, snapshot, none, excess);
   if (!now.missing_devices.empty()) return std::nullopt;
   const auto known = answers_.find(model.name);
   if (known == answers_.end()) return std::nullopt;
   const core::Targets targets = known->second.question.targets;
-  const DomainBytes whole = core::whole_budget(snapshot.domains);
+  const DomainBytes whole = core::whole_budget(snapshot.domains) - excess;
   core::ServeShape serve = serve_shape(model);
   return core::would_fit(
       now.window, serve.sequences, [&](std::uint32_t window, std::uint32_t sequences) {

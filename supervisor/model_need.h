@@ -87,9 +87,13 @@ class ModelNeeds {
                                      const core::Snapshot& snapshot, const core::Need& need) const;
   const Answer& answer_to(const std::string& name, Question question);
   [[nodiscard]] core::ModelCost cost_of(const catalog::Model& model, std::uint32_t window) const;
-  // Replaces what is known better from earlier loads.
-  void measure(const catalog::Model& model, std::uint32_t window, const core::ModelCost& cost,
-               std::vector<core::PlacementOption>& options) const;
+  // As need(); `excess` gets by how much earlier loads took more than was predicted.
+  residency::MemoryNeed find_need(const catalog::Model& model, const core::Snapshot& snapshot,
+                                  const core::Need& need, core::DomainBytes& excess);
+  // Replaces what is known better from earlier loads; by how much that is more.
+  core::DomainBytes measure(const catalog::Model& model, std::uint32_t window,
+                            const core::ModelCost& cost,
+                            std::vector<core::PlacementOption>& options) const;
 
   residency::MemoryNeed command_need(const catalog::Model& model) const;
   // Absent: neither declared nor measured.

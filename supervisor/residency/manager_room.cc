@@ -56,6 +56,13 @@ std::vector<Demand> Manager::demands() {
     const bool doubles = core::mutated(core::Mutation::kDoubleLoad);
     if (berth.current != nullptr && !doubles) continue;
     if (!is_due(berth)) continue;
+    // Its file may be another one than when it was asked for, and take more; or none at all.
+    const auto known = environment_.find_model ? environment_.find_model(name) : nullptr;
+    if (known) berth.model = known;
+    if (!berth.model->problem.empty()) {
+      refuse_waiters(berth, problem_error(*berth.model));
+      continue;
+    }
     Demand& demand = all.emplace_back();
     demand.model = berth.model;
     demand.may_start = doubles || leaving(name) == nullptr;

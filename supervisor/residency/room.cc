@@ -83,6 +83,8 @@ void Room::plan_all() {
     return std::ranges::none_of(demands,
                                 [&](const Demand& demand) { return demand.model->name == model; });
   });
+  waited_for_.clear();
+  for (const Demand& demand : demands) waited_for_.insert(demand.model->name);
   if (!demands.empty()) {
     planning_ = true;
     RoomPass pass(*this, snapshot());
@@ -96,6 +98,7 @@ void Room::plan_all() {
     }
   }
   planning_ = false;
+  std::erase_if(waited_for_, [&](const std::string& model) { return !waiting_.contains(model); });
   tell_waits(before);
 }
 
@@ -110,13 +113,15 @@ bool Room::checked(const Demand& demand) {
   const auto& check = environment_.memory_access.check;
   if (!check) return true;
   const std::string& model = demand.model->name;
-  const auto [at, anew] = checks_.try_emplace(model);
-  if (!anew) return at->second.passed;
-  check(demand.model, [self = self_, model](const Status& status) {
+  Check& one = checks_[model];
+  if (one.model == demand.model) return one.passed;
+  one = {.model = demand.model};  // the catalogue may know another one by now
+  check(demand.model, [self = self_, model, looked_at = demand.model](const Status& status) {
     Room* const room = *self;
     if (room == nullptr) return;
     const auto asked = room->checks_.find(model);
-    if (asked == room->checks_.end() || asked->second.passed) return;
+    if (asked == room->checks_.end() || asked->second.model != looked_at) return;
+    if (asked->second.passed) return;
     if (status) {
       asked->second.passed = true;
     } else {
@@ -208,7 +213,8 @@ Room::Wanted Room::wanted(const Demand& demand, const core::Snapshot& snapshot) 
   if (mutated(Mutation::kIdleWorkEvicts)) need.caller = core::CallerClass::kForeground;
   need.since = demand.since;
   need.until = demand.until;
-  need.company = company_.contains(need.model);
+  need.company = company_.contains(need.model) ||
+                 waited_for_.size() > (waited_for_.contains(need.model) ? 1U : 0U);
   if (!environment_.memory_access.need) return wanted;
   MemoryNeed found = environment_.memory_access.need(*demand.model, snapshot, need);
   need.options = std::move(found.options);

@@ -117,6 +117,7 @@ class Room {
  private:
   // Of a model's files, before anything is taken away for it (L25).
   struct Check {
+    std::shared_ptr<const catalog::Model> model;  // as it was looked at
     bool passed = false;
   };
   friend class RoomPass;
@@ -157,6 +158,7 @@ class Room {
   std::vector<core::Hold> holds_;
   std::map<std::string, Check> checks_;  // by model
   std::set<std::string> company_;        // models that are waited for, and that others went for
+  std::set<std::string> waited_for_;     // models; in a pass those of its demands
   std::map<Uuid, SteadyTime> yielding_;  // jobs that were told to, and until when they may take
   Timer again_;
   RoomCounters counters_;

@@ -96,7 +96,7 @@ std::string memory_bar(const v1::DomainState& domain, std::size_t columns) {
 }
 
 std::string waits_for_text(const std::string& waits_for) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kWords = {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kWords = {
       {{"leaving", "models that are being stopped"},
        {"closing", "models that finish what runs on them"},
        {"grace", "models that were used a moment ago"},
@@ -104,6 +104,7 @@ std::string waits_for_text(const std::string& waits_for) {
        {"older_waiter", "somebody who came before"},
        {"foreign_use", "programs that are not berth's"},
        {"idle_room", "room without an eviction"},
+       {"idle_work", "the server's own work, which yields"},
        {"check", "a look at its files"}}};
   for (const auto& [name, words] : kWords) {
     if (name == waits_for) return std::string(words);

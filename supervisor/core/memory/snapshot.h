@@ -128,8 +128,8 @@ struct Need {
   std::vector<PlacementOption> options{};
   // Devices that the configuration asks for and that are not there, by its names.
   std::vector<std::string> missing_devices{};
-  // Another model has gone for it. That one will come back, so that the window is made as if it
-  // were there still (M6); else each would take the whole budget and drive the other one out.
+  // Another model is waited for, or has gone for this one and will come back: the window is made as
+  // if it were there (M6). Else each would take the whole budget and drive the other one out.
   bool company = false;
 };
 

@@ -294,6 +294,25 @@ TEST_F(Needs, M5_WhatWasMeasuredIsTaken) {
   EXPECT_NE(needs_.measured_key(model_, before.window, {{{kFirst, 17}}}), key);
 }
 
+// Else a window that fills the budget by its prediction would be refused for ever.
+TEST_F(Needs, M5_M6_AWindowThatTookMoreThanPredictedIsMadeSmaller) {
+  budget(core::kHostDomain, 6 * kGiB);
+  const MemoryNeed before = ask();
+  ASSERT_EQ(before.bound, WindowBound::kBudget);
+  const core::Charge terms = needs_.terms(model_, before.window, {});
+  core::MeasuredDomain row;
+  row.domain = "host";
+  row.weights = terms.weights.bytes[core::kHostDomain];
+  row.kv = terms.kv.bytes[core::kHostDomain];
+  row.working = terms.working.bytes[core::kHostDomain] + 200 * kMiB;
+  measured_[needs_.measured_key(model_, before.window, {})] = {.loads = 1, .domains = {row}};
+  const MemoryNeed after = ask();
+  EXPECT_LT(after.window, before.window);
+  EXPECT_GT(after.window, 4096U);
+  EXPECT_LE(after.options[0].bytes[core::kHostDomain], 6 * kGiB - 200 * kMiB);
+  EXPECT_EQ(ask().window, after.window);
+}
+
 // --- devices
 
 TEST_F(Needs, M17_DevicesAreNamedByLibllamasNameOrByTheirId) {

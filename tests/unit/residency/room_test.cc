@@ -65,6 +65,36 @@ TEST_F(RoomTest, M6_TwoThatFitTogetherDriveEachOtherOutOnceAtMost) {
   EXPECT_EQ(world_.events.count("model.evicted"), 1U);
 }
 
+TEST_F(RoomTest, M6_TwoThatAreAskedForAtOnceShareTheBudget) {
+  const auto a = host_model("a", 450);
+  const auto b = host_model("b", 450);
+  for (const char* name : {"a", "b"}) {
+    world_.memory.needs_alone[name] = {
+        {.bytes = core::DomainBytes::in(core::kHostDomain, 900 * kMiB)}};
+  }
+  const auto first = request(a);
+  const auto second = request(b);
+  world_.clock.advance(seconds(2));
+  EXPECT_TRUE(first->lease);
+  EXPECT_TRUE(second->lease);
+}
+
+TEST_F(RoomTest, L25_NobodyGoesForAModelWhoseFileBrokeWhileItWasWaitedFor) {
+  resident(host_model("a", 600));
+  const std::shared_ptr<catalog::Model> asked = host_model("b", 600);
+  std::shared_ptr<const catalog::Model> known = asked;
+  world_.find_model = [&](const std::string& name) { return name == "b" ? known : nullptr; };
+  const auto b = request(asked);
+  world_.clock.advance(seconds(5));
+  auto broken = std::make_shared<catalog::Model>(*known);
+  broken->problem = "b.gguf is cut off.";
+  known = broken;
+  world_.clock.advance(seconds(6));
+  EXPECT_TRUE(b->error);
+  EXPECT_EQ(state_of("a"), "ready");
+  EXPECT_EQ(world_.events.count("model.evicted"), 0U);
+}
+
 TEST_F(RoomTest, M8_AVictimThatGetsARequestBeforeItsStopIsLeftAlone) {
   const auto a = host_model("a", 600);
   resident(a);
