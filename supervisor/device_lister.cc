@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <csignal>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "common/errno_text.h"
 #include "common/fd.h"
 #include "common/text.h"
 #include "supervisor/core/exit_status.h"
@@ -30,13 +30,13 @@ class WorkerDeviceLister::Run final : public process::ChildObserver,
   void begin() {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-      return fail_later("pipe: " + std::system_category().message(errno));
+      return fail_later("pipe: " + errno_text(errno));
     }
     output_ = UniqueFd(ends[0]);
     process::LaunchSpec spec;
     spec.output = UniqueFd(ends[1]);
     if (::fcntl(output_.get(), F_SETFL, O_NONBLOCK) != 0) {
-      return fail_later("fcntl: " + std::system_category().message(errno));
+      return fail_later("fcntl: " + errno_text(errno));
     }
     spec.program = parts_.program;
     spec.argv = {parts_.program, "--devices"};
@@ -59,7 +59,7 @@ class WorkerDeviceLister::Run final : public process::ChildObserver,
     if (done_) {
       const bool good = status == core::ExitStatus(core::Exited{0});
       if (good) {
-        answer(devices_in(text_));
+        answer(memory::find_device_list(text_));
       } else {
         answer(fail(Reason::kInternal,
                     "It ended with " + core::to_string(status) + ". " + end_of(text_)));
@@ -133,17 +133,6 @@ void WorkerDeviceLister::list(std::function<void(Devices)> done) {
   }
   run_ = std::make_shared<Run>(parts_, std::move(done));
   run_->begin();
-}
-
-DeviceLister::Devices devices_in(const std::string& output) {
-  std::string_view rest = output;
-  while (!rest.empty()) {
-    const std::size_t end = rest.find('\n');
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    if (line.starts_with("{\"devices\"")) return memory::parse_device_list(line);
-  }
-  return fail(Reason::kInternal, "It printed no list.");
 }
 
 }  // namespace berth

@@ -59,7 +59,4 @@ class WorkerDeviceLister final : public DeviceLister {
   std::shared_ptr<Run> run_;  // the last one
 };
 
-// What the worker printed: its log and, on a line of its own, the list. Errors: kInternal.
-DeviceLister::Devices devices_in(const std::string& output);
-
 }  // namespace berth

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "supervisor/core/failure.h"
+#include "supervisor/core/ledger/failure_memory.h"
 #include "supervisor/core/log/allocation_size.h"
 
 namespace berth {
@@ -13,14 +14,6 @@ namespace {
 bool lacked_memory(const core::FailureRecord& record) {
   return record.failure_class == core::FailureClass::kResource ||
          record.failure_class == core::FailureClass::kOom;
-}
-
-core::FailureMemory& row_of(core::FailureRecord& record, const std::string& domain) {
-  const auto at = std::ranges::find(record.memory, domain, &core::FailureMemory::domain);
-  if (at != record.memory.end()) return *at;
-  core::FailureMemory& row = record.memory.emplace_back();
-  row.domain = domain;
-  return row;
 }
 
 std::optional<core::RefusedAllocation> refusal_in(const core::FailureRecord& record) {
@@ -247,13 +240,13 @@ void MeasuredLoads::failed(const Uuid& instance, core::FailureRecord& record) {
   const core::DomainTable& table = parts_.table();
   for (std::size_t i = 0; i < std::min(table.domains.size(), core::kMaxDomains); ++i) {
     const std::uint64_t most = running.most[static_cast<core::DomainIndex>(i)];
-    if (most > 0) row_of(record, table.domains[i].id).high_water = most;
+    if (most > 0) core::row_of(record.memory, table.domains[i].id).high_water = most;
   }
   if (const auto refused = refusal_in(record); refused && !running.is_command) {
     const core::DomainIndex domain = domain_of(refused->buffer);
     if (domain < table.domains.size()) {
       if (record.failing_domain.empty()) record.failing_domain = table.domains[domain].id;
-      row_of(record, table.domains[domain].id).failing_allocation = refused->bytes;
+      core::row_of(record.memory, table.domains[domain].id).failing_allocation = refused->bytes;
     }
   }
   store::MeasuredRecord& measured = record_of(running);

@@ -108,7 +108,7 @@ void MemoryKeeper::make_table() {
 // Of devices that no driver's library tells of: what was used when they were listed, of that what
 // is not ours.
 void MemoryKeeper::put_listed_use(core::DomainTable& table) const {
-  const auto charged = parts_.charged ? parts_.charged() : std::vector<memory::ChargedProcess>();
+  const std::vector<memory::ChargedProcess> charged = charged_now();
   for (const core::ListedDevice& device : listed_) {
     const auto row = table.by_device.find(device.name);
     if (row == table.by_device.end() || row->second == core::kHostDomain) continue;
@@ -127,6 +127,10 @@ void MemoryKeeper::put_listed_use(core::DomainTable& table) const {
   }
 }
 
+std::vector<memory::ChargedProcess> MemoryKeeper::charged_now() const {
+  return parts_.charged ? parts_.charged() : std::vector<memory::ChargedProcess>();
+}
+
 // --- samples
 
 void MemoryKeeper::sample(std::function<void()> done) {
@@ -140,9 +144,8 @@ void MemoryKeeper::begin_round() {
   under_way_ = std::exchange(wanted_, {});
   const SteadyTime now = parts_.clock.now();
   // A driver that is asked keeps its device awake: seldom, where nothing of ours is there.
-  const bool used = parts_.charged && !parts_.charged().empty();
   const bool due = now - driver_asked_ >= kIdleDriver;
-  const bool wanted = !under_way_.empty() || used || due;
+  const bool wanted = !under_way_.empty() || due || !charged_now().empty();
   const bool ask = std::exchange(ask_driver_, false) || (!no_driver_ && wanted);
   if (ask) driver_asked_ = now;
   round_.run(ask, [this](MemoryRound::Found found) { on_round(std::move(found)); });
@@ -202,7 +205,7 @@ void MemoryKeeper::take_devices(const memory::DeviceProbe::Readings& readings) {
 }
 
 void MemoryKeeper::look() {
-  const auto charged = parts_.charged ? parts_.charged() : std::vector<memory::ChargedProcess>();
+  const std::vector<memory::ChargedProcess> charged = charged_now();
   const core::Domains before =
       std::exchange(domains_, memory::domains_now(table_, domains_, now_, charged));
   for (core::Domain& domain : domains_) {

@@ -99,6 +99,7 @@ class MemoryKeeper {
   void begin_round();
   void on_round(MemoryRound::Found found);
   void take_devices(const memory::DeviceProbe::Readings& readings);
+  [[nodiscard]] std::vector<memory::ChargedProcess> charged_now() const;
   void look();
   void take_pressure();
   void tell_processes();

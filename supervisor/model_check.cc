@@ -12,23 +12,20 @@
 #include "common/gguf/gguf.h"
 #include "common/text.h"
 #include "supervisor/catalog/file_stamp.h"
+#include "supervisor/catalog/file_words.h"
 #include "supervisor/core/failure.h"
 #include "supervisor/core/redact.h"
 
 namespace berth {
 namespace {
 
-constexpr std::size_t kShownBytes = 255;
 constexpr std::size_t kReasonBytes = 512;
 constexpr double kRetrySeconds = 2;  // a scan of the catalogue
 
-std::string file_name_of(const std::string& path) {
-  return printable_line(std::filesystem::path(path).filename().string(), kShownBytes);
-}
+using catalog::file_name_of;
 
 std::string sentence(std::string text) {
-  while (text.ends_with('.')) text.pop_back();
-  return text + ".";
+  return catalog::without_stop(std::move(text)) + ".";
 }
 
 std::string not_loaded(const catalog::Model& model, const std::string& why) {

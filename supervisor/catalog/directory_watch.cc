@@ -11,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "common/errno_text.h"
 #include "supervisor/catalog/catalog.h"
 
 namespace berth::catalog {
@@ -31,11 +32,10 @@ constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MO
 Result<DirectoryWatch> DirectoryWatch::make() {
   UniqueFd fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!fd) {
-    return fail(
-        Reason::kInternal,
-        "Directories cannot be watched for changes: " + std::system_category().message(errno) +
-            ". Raise fs.inotify.max_user_instances; until then changes are seen within "
-            "30 s.");
+    return fail(Reason::kInternal,
+                "Directories cannot be watched for changes: " + errno_text(errno) +
+                    ". Raise fs.inotify.max_user_instances; until then changes are seen within "
+                    "30 s.");
   }
   return DirectoryWatch(std::move(fd));
 }

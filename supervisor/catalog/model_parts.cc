@@ -9,20 +9,10 @@
 
 #include "common/text.h"
 #include "supervisor/catalog/file_stamp.h"
+#include "supervisor/catalog/file_words.h"
 
 namespace berth::catalog {
 namespace {
-
-constexpr std::size_t kShownBytes = 255;
-
-std::string file_name_of(const std::string& path) {
-  return printable_line(std::filesystem::path(path).filename().string(), kShownBytes);
-}
-
-std::string without_stop(std::string text) {
-  while (text.ends_with('.')) text.pop_back();
-  return text;
-}
 
 // Of everything that Model::parts is made of: which files, and as they are now.
 std::uint64_t parts_stamp(const Model& model) {

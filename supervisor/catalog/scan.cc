@@ -15,6 +15,7 @@
 #include "common/text.h"
 #include "supervisor/catalog/catalog.h"
 #include "supervisor/catalog/file_stamp.h"
+#include "supervisor/catalog/file_words.h"
 #include "supervisor/catalog/model_parts.h"
 #include "supervisor/catalog/placeholders.h"
 #include "supervisor/catalog/setting_value.h"
@@ -79,10 +80,6 @@ std::uint64_t model_stamp(const Model& model) {
     stamp = mix_stamp(stamp, file_stamp(path));
   }
   return stamp;
-}
-
-std::string file_name_of(const std::string& path) {
-  return printable_line(fs::path(path).filename().string(), 255);
 }
 
 // A model file in a directory.
@@ -351,8 +348,7 @@ class Scan {
   }
 
   static std::string explain(const std::string& path, const Error& error) {
-    std::string text = error.message;
-    while (text.ends_with('.')) text.pop_back();
+    const std::string text = without_stop(error.message);
     switch (error.reason) {
       case Reason::kNotFound:
         return text + "; correct `path`, or put the file there.";

@@ -9,6 +9,7 @@
 #include "common/manual/markdown.h"
 #include "common/text.h"
 #include "common/version.h"
+#include "supervisor/catalog/model.h"
 #include "supervisor/cli/chat/chat.h"
 #include "supervisor/cli/chat/settings.h"
 #include "supervisor/cli/doctor/doctor.h"
@@ -223,11 +224,11 @@ void CommandLine::add_memory() {
   plan->add_option("MODEL", parsed_.plan.model, "Name or alias of the model")->required();
   plan->add_option("--context", parsed_.plan.context, "Tokens of its window, 16 to 16777216")
       ->type_name("N")
-      ->check(CLI::Range(16, 16'777'216).description(""));
+      ->check(CLI::Range(catalog::kMinContext, catalog::kMaxContext).description(""));
   plan->add_option("--sequences", parsed_.plan.sequences,
                    "Requests that it answers at the same time, 1 to 1024")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""));
+      ->check(CLI::Range(1U, catalog::kMaxSequences).description(""));
   add(app_, "memory", "Show each memory and who has what of it",
       "A bar and a line for each domain (the host's memory, each device's): what models are "
       "charged "

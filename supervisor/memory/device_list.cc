@@ -61,4 +61,14 @@ Result<std::vector<core::ListedDevice>> parse_device_list(std::string_view text)
   return all;
 }
 
+Result<std::vector<core::ListedDevice>> find_device_list(std::string_view output) {
+  while (!output.empty()) {
+    const std::size_t end = output.find('\n');
+    const std::string_view line = output.substr(0, end);
+    output.remove_prefix(end == std::string_view::npos ? output.size() : end + 1);
+    if (line.starts_with("{\"devices\"")) return parse_device_list(line);
+  }
+  return fail(Reason::kInternal, "It printed no list.");
+}
+
 }  // namespace berth::memory

@@ -12,4 +12,8 @@ namespace berth::memory {
 // of them. Errors: kInternal, what of it is not as expected.
 Result<std::vector<core::ListedDevice>> parse_device_list(std::string_view json);
 
+// The same of all that the worker printed: its log and, on a line of its own, the document. Errors:
+// kInternal.
+Result<std::vector<core::ListedDevice>> find_device_list(std::string_view output);
+
 }  // namespace berth::memory

@@ -4,21 +4,10 @@
 #include <utility>
 
 #include "supervisor/core/failure.h"
+#include "supervisor/core/ledger/failure_memory.h"
 #include "supervisor/core/mutation.h"
 
 namespace berth::residency {
-namespace {
-
-core::FailureMemory& row_of(std::vector<core::FailureMemory>& memory, const std::string& domain) {
-  const auto at = std::ranges::find(memory, domain, &core::FailureMemory::domain);
-  if (at != memory.end()) return *at;
-  core::FailureMemory& row = memory.emplace_back();
-  row.domain = domain;
-  return row;
-}
-
-}  // namespace
-
 void FailureBook::restore(std::function<void()> done) {
   restored_ = std::move(done);
   restore_deadline_ =
@@ -128,7 +117,7 @@ void FailureBook::load_interrupted(const std::string& model, const Uuid& instanc
 bool FailureBook::load_failed(core::FailureRecord record) {
   const auto before = memory_before_.find(record.model);
   for (const core::DomainNow& now : memory(nullptr, record.instance)) {
-    core::FailureMemory& memory = row_of(record.memory, now.domain);
+    core::FailureMemory& memory = core::row_of(record.memory, now.domain);
     memory.free_at_failure = now.free;
     if (before != memory_before_.end()) {
       const auto then = std::ranges::find(before->second, now.domain, &core::DomainNow::domain);

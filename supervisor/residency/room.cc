@@ -66,25 +66,17 @@ void Room::plan_all() {
   again_.reset();
   const std::map<std::string, Waiting> before = std::exchange(waiting_, {});
   std::vector<Demand> demands = host_.demands();
+  waited_for_.clear();
+  for (const Demand& demand : demands) waited_for_.insert(demand.model->name);
   std::erase_if(holds_, [&](const core::Hold& hold) {
-    return !mutated(Mutation::kHoldNeverEnds) ||
-           std::ranges::any_of(
-               demands, [&](const Demand& demand) { return demand.model->name == hold.model; });
+    return !mutated(Mutation::kHoldNeverEnds) || waited_for_.contains(hold.model);
   });
+  std::erase_if(checks_, [&](const auto& check) { return !waited_for_.contains(check.first); });
+  std::erase_if(company_, [&](const std::string& model) { return !waited_for_.contains(model); });
   std::ranges::sort(demands, {}, [](const Demand& demand) {
     const bool idle = demand.caller == core::CallerClass::kIdle;
     return std::tuple(idle, demand.since, demand.model->name);
   });
-  std::erase_if(checks_, [&](const auto& check) {
-    return std::ranges::none_of(
-        demands, [&](const Demand& demand) { return demand.model->name == check.first; });
-  });
-  std::erase_if(company_, [&](const std::string& model) {
-    return std::ranges::none_of(demands,
-                                [&](const Demand& demand) { return demand.model->name == model; });
-  });
-  waited_for_.clear();
-  for (const Demand& demand : demands) waited_for_.insert(demand.model->name);
   if (!demands.empty()) {
     planning_ = true;
     RoomPass pass(*this, snapshot());

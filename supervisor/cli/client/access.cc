@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "common/errno_text.h"
 #include "common/fd.h"
 #include "common/text.h"
 
@@ -24,7 +24,7 @@ Result<std::string> read_file(std::string_view named_by, const std::string& path
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   const std::string prefix = std::string(named_by) + ": cannot read " + path + ": ";
   if (!fd) {
-    return fail(Reason::kInvalidArgument, prefix + std::system_category().message(errno));
+    return fail(Reason::kInvalidArgument, prefix + errno_text(errno));
   }
   ReadAll read = read_all(fd.get(), kMaxFileBytes);
   if (!read.error.empty()) return fail(Reason::kInvalidArgument, prefix + read.error);

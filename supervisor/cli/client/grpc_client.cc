@@ -14,11 +14,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "berth/v1/admin.grpc.pb.h"
 #include "berth/v1/inference.grpc.pb.h"
+#include "common/errno_text.h"
 #include "common/fd.h"
 #include "common/units.h"
 #include "supervisor/cli/client/client.h"
@@ -68,12 +68,12 @@ std::optional<std::string> socket_problem(const std::string& path, milliseconds 
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return "there is no socket " + path;
-    return "cannot look at the socket " + path + ": " + std::system_category().message(errno);
+    return "cannot look at the socket " + path + ": " + errno_text(errno);
   }
   if (!S_ISSOCK(status.st_mode)) return path + " is not a socket";
 
   const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return "cannot make a socket: " + std::system_category().message(errno);
+  if (!fd) return "cannot make a socket: " + errno_text(errno);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
@@ -91,7 +91,7 @@ std::optional<std::string> socket_problem(const std::string& path, milliseconds 
       return "this user may not use the socket " + path +
              " (membership of its group may be missing)";
     }
-    return "cannot connect to the socket " + path + ": " + std::system_category().message(error);
+    return "cannot connect to the socket " + path + ": " + errno_text(error);
   }
   return std::nullopt;
 }

@@ -6,8 +6,8 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <system_error>
 
+#include "common/errno_text.h"
 #include "common/units.h"
 
 namespace berth::cli {
@@ -35,7 +35,7 @@ Check check_space(const std::string& name, const std::string& path) {
   struct statvfs status {};
   const std::string what = "disk of " + name;
   if (::statvfs(path.c_str(), &status) != 0) {
-    return warning(what, "cannot look at " + path + ": " + std::system_category().message(errno),
+    return warning(what, "cannot look at " + path + ": " + errno_text(errno),
                    "run this as root or as the daemon's user");
   }
   const std::uint64_t free = std::uint64_t{status.f_bavail} * status.f_frsize;
@@ -48,7 +48,7 @@ Check check_space(const std::string& name, const std::string& path) {
 Check check_permissions(const std::string& what, const std::string& path, bool there) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
-    return warning(what, "cannot look at " + path + ": " + std::system_category().message(errno),
+    return warning(what, "cannot look at " + path + ": " + errno_text(errno),
                    "run this as root or as the daemon's user");
   }
   if (!S_ISDIR(status.st_mode)) return error(what, path + " is no directory", "move it away");

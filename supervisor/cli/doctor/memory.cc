@@ -45,11 +45,9 @@ Result<std::vector<core::ListedDevice>> list_devices(const std::string& worker) 
   if (!ran.started || ran.timed_out || ran.status != 0) {
     return fail(Reason::kInternal, worker + " --devices does not list them");
   }
-  const std::size_t begin = ran.output.find("{\"");
-  if (begin == std::string::npos) {
-    return fail(Reason::kInternal, worker + " --devices prints no list");
-  }
-  return memory::parse_device_list(std::string_view(ran.output).substr(begin));
+  auto listed = memory::find_device_list(ran.output);
+  if (listed) return listed;
+  return fail(Reason::kInternal, worker + " --devices: " + listed.error().message);
 }
 
 std::string title(const std::string& id) {

@@ -11,8 +11,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <system_error>
 
+#include "common/errno_text.h"
 #include "common/fd.h"
 #include "supervisor/cli/environment.h"
 
@@ -49,7 +49,7 @@ Ran run_program(const std::vector<std::string>& arguments, std::chrono::millisec
   Ran ran;
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    ran.error = std::system_category().message(errno);
+    ran.error = errno_text(errno);
     return ran;
   }
   const UniqueFd reading(ends[0]);
@@ -68,7 +68,7 @@ Ran run_program(const std::vector<std::string>& arguments, std::chrono::millisec
   const int failed = ::posix_spawn(&pid, argv.front(), &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) {
-    ran.error = std::system_category().message(failed);
+    ran.error = errno_text(failed);
     return ran;
   }
   ran.started = true;

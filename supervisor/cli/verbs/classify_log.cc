@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 
+#include "common/errno_text.h"
 #include "common/fd.h"
 #include "common/text.h"
 #include "supervisor/cli/verbs/verbs.h"
@@ -88,8 +88,7 @@ ExitCode run_classify_log(Context& context, const ClassifyLogOptions& options) {
   }
   if (result.error != 0) {
     const std::string what = standard_input ? "the standard input" : options.file;
-    return context.refuse("cannot read " + what + ": " +
-                          std::system_category().message(result.error));
+    return context.refuse("cannot read " + what + ": " + errno_text(result.error));
   }
   if (context.json()) {
     context.print_json(to_json(result.verdict));

@@ -96,10 +96,5 @@ TEST_F(DeviceListerTest, AWorkerThatIsNotThereIsAnError) {
   EXPECT_THAT(listed->error().message, HasSubstr("No such file"));
 }
 
-TEST(DevicesIn, WithoutAListSaysSo) {
-  EXPECT_FALSE(devices_in("ggml: nothing\n"));
-  EXPECT_TRUE(devices_in("x\n{\"devices\":[]}\ny"));
-}
-
 }  // namespace
 }  // namespace berth

@@ -39,5 +39,10 @@ TEST(DeviceList, TakesNumbersThatMakeNoSenseAsUnknown) {
   EXPECT_EQ(devices->front().type, core::DeviceType::kOther);
 }
 
+TEST(DeviceList, IsFoundInWhatTheWorkerPrinted) {
+  EXPECT_FALSE(find_device_list("ggml: nothing\n"));
+  EXPECT_TRUE(find_device_list("x\n{\"devices\":[]}\ny"));
+}
+
 }  // namespace
 }  // namespace berth::memory
