@@ -44,6 +44,7 @@ MemoryKeeper::~MemoryKeeper() {
 // --- which domains there are
 
 void MemoryKeeper::start(std::function<void()> done) {
+  host_source_.answered = parts_.clock.now();
   ahead_ = parts_.clock.boot_now().time_since_epoch() - parts_.clock.now().time_since_epoch();
   list(std::move(done));
 }
@@ -152,11 +153,7 @@ void MemoryKeeper::begin_round() {
 }
 
 void MemoryKeeper::on_round(MemoryRound::Found found) {
-  if (found.host) {
-    const auto machine = now_.host.machine;
-    now_.host = *std::move(found.host);
-    if (!now_.host.machine) now_.host.machine = machine;
-  }
+  take_host(std::move(found.host));
   now_.other_numbers = parts_.other_numbers;
   if (found.devices) take_devices(*found.devices);
   if (!table_.domains.empty()) {
@@ -173,8 +170,23 @@ void MemoryKeeper::on_round(MemoryRound::Found found) {
                                  [this] { begin_round(); });
 }
 
+void MemoryKeeper::take_host(std::optional<memory::HostReading> host) {
+  const bool answered = host.has_value();
+  if (host) {
+    const auto machine = now_.host.machine;
+    now_.host = *std::move(host);
+    if (now_.host.machine) return hear(host_source_);
+    now_.host.machine = machine;
+  }
+  if (parts_.clock.now() - host_source_.answered < kHostPatience) return;
+  miss(host_source_,
+       std::string("What the machine's memory is used for is not known, so that the last figures "
+                   "are used: ") +
+           (answered ? "/proc/meminfo cannot be read."
+                     : "the kernel does not answer (/proc, or berthd's control group)."));
+}
+
 void MemoryKeeper::take_devices(const memory::DeviceProbe::Readings& readings) {
-  const SteadyTime now = parts_.clock.now();
   if (readings) {
     const auto ids = [](const std::vector<memory::DeviceReading>& devices) {
       std::set<std::string> all;
@@ -186,10 +198,9 @@ void MemoryKeeper::take_devices(const memory::DeviceProbe::Readings& readings) {
     const bool anew = !listing_ && !std::ranges::includes(driver_ids_, there);
     driver_ids_.insert(there.begin(), there.end());
     now_.devices = *readings;
-    driver_answer_ = now;
     driver_late_ = false;
     no_driver_ = false;
-    driver_problem_.clear();
+    hear(driver_source_);
     if (anew) list({});
     return;
   }
@@ -198,10 +209,10 @@ void MemoryKeeper::take_devices(const memory::DeviceProbe::Readings& readings) {
   const bool needed = std::ranges::any_of(
       listed_, [](const core::ListedDevice& device) { return device.name.starts_with("CUDA"); });
   no_driver_ = !known && (!needed || readings.error().reason == Reason::kNotFound);
-  if (no_driver_) return driver_problem_.clear();
-  if (known && now - driver_answer_ < kDriverPatience) return;
+  if (no_driver_) return driver_source_.problem.clear();
+  if (known && parts_.clock.now() - driver_source_.answered < kDriverPatience) return;
   driver_late_ = known;
-  driver_problem_ = "What devices have free is not known: " + readings.error().message;
+  miss(driver_source_, "What devices have free is not known: " + readings.error().message);
 }
 
 void MemoryKeeper::look() {

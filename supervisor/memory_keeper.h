@@ -37,6 +37,8 @@ class MemoryKeeper {
  public:
   // A driver that does not answer for so long: nothing new is placed on its devices.
   static constexpr Duration kDriverPatience = std::chrono::seconds(10);
+  // The kernel tells nothing of the host for so long: that is a problem.
+  static constexpr Duration kHostPatience = std::chrono::seconds(10);
   // Between two questions to the driver where no instance is there.
   static constexpr Duration kIdleDriver = std::chrono::seconds(10);
   // The boot clock ran ahead of the other one by so much: the machine slept.
@@ -92,18 +94,30 @@ class MemoryKeeper {
   [[nodiscard]] residency::MemoryAccess access();
 
  private:
+  // What tells of a memory.
+  struct Source {
+    std::string name;
+    SteadyTime answered{};
+    std::string problem{};  // empty: it answers, or is not missed
+  };
+
   void list(std::function<void()> done);
   void on_listed(DeviceLister::Devices devices);
   void make_table();
   void sample(std::function<void()> done);
   void begin_round();
   void on_round(MemoryRound::Found found);
+  void hear(Source& source);
+  void miss(Source& source, std::string problem);
+  void take_host(std::optional<memory::HostReading> host);
   void take_devices(const memory::DeviceProbe::Readings& readings);
   [[nodiscard]] std::vector<memory::ChargedProcess> charged_now() const;
   void look();
   void take_pressure();
   void tell_processes();
   void tell_problems();
+  // The problems but those of sources, which have events of their own.
+  [[nodiscard]] std::vector<std::string> lacks() const;
   [[nodiscard]] bool tells_more(const core::Domains& before) const;
   [[nodiscard]] std::vector<residency::DeviceUse> device_use(pid_t pid) const;
   [[nodiscard]] bool critical() const { return pressure_.level == core::PressureLevel::kCritical; }
@@ -129,11 +143,11 @@ class MemoryKeeper {
 
   std::set<std::string> driver_ids_;  // of all devices that it ever told of
   SteadyTime driver_asked_{};
-  SteadyTime driver_answer_{};
   bool ask_driver_ = false;   // in the next round, whatever is known of it
   bool no_driver_ = false;    // there is none to ask until the next listing
   bool driver_late_ = false;  // it answered before, and does not any more
-  std::string driver_problem_;
+  Source host_source_{.name = "host"};
+  Source driver_source_{.name = "driver"};
 
   std::vector<std::function<void()>> wanted_;  // samples that begin after they were asked for
   std::vector<std::function<void()>> under_way_;

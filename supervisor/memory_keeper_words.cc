@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/durations.h"
 #include "supervisor/memory/host_memory.h"
 #include "supervisor/memory_keeper.h"
 
@@ -57,10 +58,31 @@ void MemoryKeeper::tell_processes() {
   }
 }
 
+void MemoryKeeper::hear(Source& source) {
+  const SteadyTime now = parts_.clock.now();
+  const SteadyTime before = std::exchange(source.answered, now);
+  if (std::exchange(source.problem, {}).empty()) return;
+  parts_.events.emit_typed(
+      events::MemoryHeard{.source = source.name, .silent_ms = whole_milliseconds(now - before)});
+}
+
+void MemoryKeeper::miss(Source& source, std::string problem) {
+  const bool known = !std::exchange(source.problem, std::move(problem)).empty();
+  if (known) return;
+  parts_.events.emit_typed(events::MemorySilent{.source = source.name, .problem = source.problem});
+}
+
 std::vector<std::string> MemoryKeeper::problems() const {
+  std::vector<std::string> all = lacks();
+  for (const Source* const source : {&host_source_, &driver_source_}) {
+    if (!source->problem.empty()) all.push_back(source->problem);
+  }
+  return all;
+}
+
+std::vector<std::string> MemoryKeeper::lacks() const {
   std::vector<std::string> all = table_.problems;
   if (!list_problem_.empty()) all.push_back(list_problem_);
-  if (!driver_problem_.empty()) all.push_back(driver_problem_);
   for (const core::Domain& domain : domains_) {
     const bool used = std::ranges::any_of(table_.by_device, [&](const auto& device) {
       return table_.domains[device.second].id != domain.id && device.first == domain.device;
@@ -75,7 +97,7 @@ std::vector<std::string> MemoryKeeper::problems() const {
 
 void MemoryKeeper::tell_problems() {
   std::set<std::string> now;
-  for (std::string& problem : problems()) {
+  for (std::string& problem : lacks()) {
     if (!told_.contains(problem)) {
       parts_.events.emit_typed(events::ServerDegraded{.part = "memory", .problem = problem});
     }

@@ -86,7 +86,11 @@ class MemoryKeeperTest : public testing::Test {
         .events = events_,
         .run_blocking =
             [this](std::function<void()> work) {
-              if (!hangs_) clock_.post_from("pool", std::move(work));
+              if (hangs_) {
+                hung_ = std::move(work);
+              } else {
+                clock_.post_from("pool", std::move(work));
+              }
             },
         .lister = lister_,
         .probe = probe_,
@@ -112,7 +116,8 @@ class MemoryKeeperTest : public testing::Test {
   memory::HostReading host_;
   core::BudgetConfig budgets_;
   std::vector<memory::ChargedProcess> charged_;
-  bool hangs_ = false;
+  bool hangs_ = false;  // what is to block does, from now on
+  std::function<void()> hung_;
   bool started_ = false;
   int changes_ = 0;
   std::map<std::pair<pid_t, int>, std::uint64_t> seen_;
@@ -289,6 +294,37 @@ TEST_F(MemoryKeeperTest, M2_AHostThatDoesNotAnswerHoldsUpNothing) {
   EXPECT_TRUE(answered);  // the look that is out is not waited for again
 }
 
+TEST_F(MemoryKeeperTest, M3_AHostThatDoesNotAnswerForLongIsSaidUntilItDoes) {
+  make();
+  hangs_ = true;
+  clock_.advance(9s);
+  EXPECT_THAT(keeper_->problems(), IsEmpty());
+  clock_.advance(20s);
+  EXPECT_THAT(keeper_->problems(), ElementsAre(HasSubstr("the kernel does not answer")));
+  EXPECT_EQ(events_.count("memory.silent"), 1U);
+  EXPECT_EQ(sim::SimEvents::field(*events_.last("memory.silent"), "source"), "host");
+  EXPECT_EQ(keeper_->domains()[0].foreign, 9 * kGiB);
+  EXPECT_EQ(events_.count("memory.heard"), 0U);
+  ASSERT_TRUE(hung_);
+  hangs_ = false;
+  clock_.post_from("pool", std::exchange(hung_, nullptr));
+  clock_.advance(1s);
+  EXPECT_THAT(keeper_->problems(), IsEmpty());
+  EXPECT_EQ(events_.count("memory.heard"), 1U);
+}
+
+TEST_F(MemoryKeeperTest, M3_AHostThatCannotBeReadForLongIsSaid) {
+  make();
+  const auto machine = std::exchange(host_.machine, std::nullopt);
+  clock_.advance(9s);
+  EXPECT_THAT(keeper_->problems(), IsEmpty());
+  clock_.advance(2s);
+  EXPECT_THAT(keeper_->problems(), ElementsAre(HasSubstr("/proc/meminfo cannot be read")));
+  host_.machine = machine;
+  clock_.advance(1s);
+  EXPECT_THAT(keeper_->problems(), IsEmpty());
+}
+
 TEST_F(MemoryKeeperTest, M10_TheDriverSaysWhatAProcessHoldsOfADevice) {
   add_card();
   host_.processes.push_back({30, 30, 0});
@@ -324,10 +360,13 @@ TEST_F(MemoryKeeperTest, T67_ADriverThatHangsLosesItsDevicesAloneAndOnlyForThatL
   EXPECT_TRUE(keeper_->domains()[1].lost);
   EXPECT_GT(keeper_->domains()[0].limit(), 0U);
   EXPECT_THAT(keeper_->problems(), testing::Contains(HasSubstr("does not answer")));
+  EXPECT_EQ(sim::SimEvents::field(*events_.last("memory.silent"), "source"), "driver");
   probe_.readings = readings;
   clock_.advance(1s);
   EXPECT_FALSE(keeper_->domains()[1].lost);
   EXPECT_THAT(keeper_->problems(), IsEmpty());
+  EXPECT_EQ(events_.count("memory.silent"), 1U);
+  EXPECT_EQ(events_.count("memory.heard"), 1U);
 }
 
 TEST_F(MemoryKeeperTest, T74_ADriverIsSeldomAskedWhileNothingOfOursIsThere) {
