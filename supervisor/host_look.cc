@@ -2,17 +2,11 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <cstddef>
 #include <fstream>
 #include <iterator>
-#include <optional>
-#include <utility>
 
-#include "common/result.h"
 #include "supervisor/memory/pressure_reading.h"
 #include "supervisor/process/own_cgroup.h"
-#include "supervisor/process/proc.h"
 
 namespace berth {
 namespace {
@@ -31,7 +25,7 @@ memory::HostReading HostLook::read() {
   memory::HostReading reading;
   // Before the processes: what these take meanwhile makes too little foreign, not too much.
   if (const auto machine = memory::read_host_memory()) reading.machine = *machine;
-  reading.processes = own_processes();
+  reading.processes = processes_.read();
   reading.stall = memory::read_pressure();
   if (cgroup_.empty()) return reading;
   reading.cgroup = memory::read_cgroup_limit(cgroup_, mount_);
@@ -39,34 +33,6 @@ memory::HostReading HostLook::read() {
   const std::string pressure = whole(cgroup_ + "/memory.pressure");
   if (!pressure.empty()) reading.own_stall = memory::parse_pressure(pressure);
   return reading;
-}
-
-std::vector<memory::OwnProcess> HostLook::own_processes() {
-  const bool deep = looks_++ % kDeepLook == 0;
-  std::vector<memory::OwnProcess> all;
-  std::map<pid_t, Known> found;
-  std::vector<pid_t> queue = {self_};
-  found[self_].child = self_;
-  for (std::size_t next = 0; next < queue.size(); ++next) {
-    const pid_t pid = queue[next];
-    Known& one = found.at(pid);
-    const auto bytes = memory::read_own_memory(pid);
-    if (!bytes) continue;  // gone; what was below it is an orphan
-    all.push_back({pid, one.child, *bytes});
-    const auto before = known_.find(pid);
-    const bool ask = deep || pid == self_ || before == known_.end();
-    one.below = ask ? process::children_of(pid) : before->second.below;
-    for (const pid_t below : one.below) {
-      if (queue.size() >= kMostProcesses) break;
-      pid_t child = pid == self_ ? below : one.child;
-      // An orphan still belongs to the child that it came from.
-      const auto known = known_.find(below);
-      if (pid == self_ && known != known_.end()) child = known->second.child;
-      if (found.try_emplace(below, Known{child, {}}).second) queue.push_back(below);
-    }
-  }
-  known_ = std::move(found);
-  return all;
 }
 
 std::string own_cgroup_directory() {
