@@ -2,30 +2,17 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "supervisor/charged_processes.h"
 #include "supervisor/core/failure.h"
 #include "supervisor/host_look.h"
-#include "supervisor/memory/domain_view.h"
 #include "supervisor/worker_command.h"
 
 namespace berth {
 namespace {
-
-std::vector<memory::ChargedProcess> charged(
-    const std::vector<residency::InstanceSnapshot>& instances) {
-  constexpr std::array<std::string_view, 3> kLoaded = {"ready", "busy", "closing"};
-  std::vector<memory::ChargedProcess> all;
-  for (const residency::InstanceSnapshot& one : instances) {
-    const bool loaded = std::ranges::find(kLoaded, one.state) != kLoaded.end();
-    all.push_back({.pid = one.pid, .charge = one.charge, .loading = !loaded});
-  }
-  return all;
-}
 
 std::function<memory::HostReading()> host_reader(std::string cgroup) {
   if (cgroup.empty()) cgroup = own_cgroup_directory();
@@ -61,7 +48,10 @@ MachineMemory::MachineMemory(Parts parts)
                .read_host = host_reader(std::move(parts.cgroup)),
                .budgets = std::move(parts.budgets),
                .other_numbers = drivers_count_otherwise(),
-               .charged = [instances = std::move(parts.instances)] { return charged(instances()); },
+               .charged =
+                   [instances = std::move(parts.instances), &clock = parts.clock] {
+                     return charged_processes(instances(), clock.wall_now());
+                   },
                .on_changed = std::move(parts.on_changed),
                .on_process = std::move(parts.on_process)}) {}
 

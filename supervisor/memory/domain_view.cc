@@ -61,14 +61,14 @@ std::uint64_t foreign_by_charge(std::uint64_t used, core::DomainIndex row,
                                 std::span<const ChargedProcess> charged,
                                 std::optional<std::uint64_t> before) {
   std::uint64_t ours = 0;
-  bool moving = false;
+  std::uint64_t moving = 0;
   for (const ChargedProcess& one : charged) {
-    const std::uint64_t bytes = one.charge[row];
-    if (bytes > 0 && one.loading) moving = true;
-    if (!one.loading) ours += std::min(bytes, UINT64_MAX - ours);
+    std::uint64_t& sum = one.moving ? moving : ours;
+    sum = core::saturating_add(sum, one.charge[row]);
   }
-  const std::uint64_t foreign = core::foreign_of_device(used, std::nullopt, ours);
-  return moving && before ? std::min(foreign, *before) : foreign;
+  const std::uint64_t most = core::foreign_of_device(used, std::nullopt, ours);
+  if (!before) return most;
+  return std::clamp(*before, most - std::min(most, moving), most);
 }
 
 core::Domains domains_now(const core::DomainTable& table, const core::Domains& before,

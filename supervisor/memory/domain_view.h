@@ -32,7 +32,7 @@ struct MachineReading {
 struct ChargedProcess {
   pid_t pid = 0;
   core::DomainBytes charge{};
-  bool loading = false;  // or on its way out: it holds a part of its charge that is not known
+  bool moving = false;  // it loads, or ends: it holds a part of its charge that is not known
 };
 
 // How much memory there is for all that is below the limit of our control group. Bytes.
@@ -52,9 +52,9 @@ std::optional<std::uint64_t> own_use(const DeviceReading& device, const MachineR
 core::Domains domains_now(const core::DomainTable& table, const core::Domains& before,
                           const MachineReading& now, std::span<const ChargedProcess> charged);
 
-// What of that use of a device is foreign where its driver does not tell whose memory is whose. An
-// instance that loads holds no part of its charge that is known, so that foreign use does not grow
-// meanwhile. `before`: what it was. Bytes.
+// What of that use of a device is foreign where its driver does not tell whose memory is whose.
+// While one moves it stays what it was `before`, as far as that can be: no more than what nobody
+// else is charged, and no less than what all charges together leave. Bytes.
 std::uint64_t foreign_by_charge(std::uint64_t used, core::DomainIndex row,
                                 std::span<const ChargedProcess> charged,
                                 std::optional<std::uint64_t> before);

@@ -82,6 +82,16 @@ TEST(DomainView, M3_WhereTheDriverCountsOtherwiseTheChargeTells) {
   EXPECT_EQ(domains_now(table(), domains, now, ready)[1].foreign, 6 * kGiB);
 }
 
+TEST(DomainView, M3_ALoadHidesNoMoreOfOthersThanItIsCharged) {
+  const core::DomainBytes charge = core::DomainBytes::in(1, 5 * kGiB);
+  const std::vector<ChargedProcess> loads = {{21, charge, true}};
+  EXPECT_EQ(foreign_by_charge(7 * kGiB, 1, loads, 3 * kGiB), 3 * kGiB);
+  EXPECT_EQ(foreign_by_charge(11 * kGiB, 1, loads, 3 * kGiB), 6 * kGiB);
+  EXPECT_EQ(foreign_by_charge(2 * kGiB, 1, loads, 3 * kGiB), 2 * kGiB);
+  const std::vector<ChargedProcess> holds = {{21, charge, false}};
+  EXPECT_EQ(foreign_by_charge(9 * kGiB, 1, holds, 3 * kGiB), 4 * kGiB);
+}
+
 TEST(DomainView, M3_ADeviceWithoutADriverOfOursKeepsWhatItsListSaid) {
   core::DomainTable listed = table();
   listed.domains[1].foreign = 2 * kGiB;
