@@ -100,9 +100,11 @@ void MemoryKeeper::make_table() {
       table_,
       core::make_domain_table(host == 0 ? kUnknownTotal : host, listed_, known, parts_.budgets));
   put_listed_use(table);
-  const bool changed = table != table_;
   table_ = std::move(table);
-  if (changed) parts_.events.emit_typed(events::MemoryDomains{.domains = words_of(table_.domains)});
+  const std::string words = words_of(table_.domains);
+  if (std::exchange(told_domains_, words) != words) {
+    parts_.events.emit_typed(events::MemoryDomains{.domains = words});
+  }
   look();
 }
 
@@ -161,6 +163,7 @@ void MemoryKeeper::on_round(MemoryRound::Found found) {
     const bool late = !host_known_ && memory::usable_host_memory(now_.host) != 0;
     late ? make_table() : look();
   }
+  take_pressure();
   running_ = false;
   for (const auto& done : std::exchange(under_way_, {})) done();
   notice_sleep();
@@ -225,10 +228,8 @@ void MemoryKeeper::look() {
   }
   show();
   tell_problems();
-  const bool was_critical = critical();
-  take_pressure();
   tell_processes();
-  if (parts_.on_changed && (tells_more(before) || critical() != was_critical)) parts_.on_changed();
+  if (parts_.on_changed && tells_more(before)) parts_.on_changed();
 }
 
 bool MemoryKeeper::tells_more(const core::Domains& before) const {

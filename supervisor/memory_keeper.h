@@ -113,6 +113,7 @@ class MemoryKeeper {
   void take_devices(const memory::DeviceProbe::Readings& readings);
   [[nodiscard]] std::vector<memory::ChargedProcess> charged_now() const;
   void look();
+  // Once for each round: its counters rise from one to the next.
   void take_pressure();
   void tell_processes();
   void tell_problems();
@@ -154,8 +155,9 @@ class MemoryKeeper {
   bool running_ = false;
   Timer next_;
   Timer list_later_;
-  Duration ahead_{};  // the boot clock's lead
-  std::set<std::string> told_;
+  Duration ahead_{};            // the boot clock's lead
+  std::set<std::string> told_;  // problems
+  std::string told_domains_;
 
   mutable std::mutex mutex_;  // of what is shown; held only to copy it
   std::vector<admin::DomainMemory> shown_;

@@ -39,6 +39,8 @@ void MemoryKeeper::take_pressure() {
                              .before = std::string(core::pressure_level_name(before)),
                              .source = std::string(core::pressure_source_name(pressure_.source)),
                              .evidence = words_of(pressure_)});
+  const bool was_critical = before == core::PressureLevel::kCritical;
+  if (parts_.on_changed && critical() != was_critical) parts_.on_changed();
 }
 
 void MemoryKeeper::tell_processes() {

@@ -458,6 +458,34 @@ TEST_F(MemoryKeeperTest, S18_MemoryThatWasRefusedIsCriticalOnce) {
   EXPECT_EQ(keeper_->pressure().level, core::PressureLevel::kNormal);
 }
 
+TEST_F(MemoryKeeperTest, S18_ARefusalIsJudgedOnceAlsoWhereDevicesAreListed) {
+  make();
+  clock_.advance(1s);
+  keeper_->use(budgets_);  // begins a round that ends with another look at the same figures
+  keeper_->note_allocation_failure();
+  clock_.settle();
+  EXPECT_EQ(keeper_->pressure().level, core::PressureLevel::kCritical);
+  EXPECT_EQ(events_.count("memory.pressure"), 1U);
+  clock_.advance(1s);
+  EXPECT_EQ(keeper_->pressure().level, core::PressureLevel::kNormal);
+}
+
+TEST_F(MemoryKeeperTest, M1_TheDomainsAreToldOnlyWhereTheyAreOthers) {
+  lister_.devices = std::vector<core::ListedDevice>{
+      {"ROCm0", "Radeon", "0000:01:00.0", core::DeviceType::kGpu, 16 * kGiB, 13 * kGiB}};
+  make();
+  EXPECT_EQ(events_.count("memory.domains"), 1U);
+  lister_.devices->front().free = 9 * kGiB;  // others use more of it
+  keeper_->use(budgets_);
+  clock_.settle();
+  EXPECT_EQ(keeper_->domains()[1].foreign, 7 * kGiB);
+  EXPECT_EQ(events_.count("memory.domains"), 1U);
+  budgets_.host = 8 * kGiB;
+  keeper_->use(budgets_);
+  clock_.settle();
+  EXPECT_EQ(events_.count("memory.domains"), 2U);
+}
+
 TEST_F(MemoryKeeperTest, NoAnswerComesAfterItsEnd) {
   make(false);
   keeper_->start([this] { started_ = true; });
