@@ -67,6 +67,7 @@
 #include "supervisor/rpc/grpc_worker_client.h"
 #include "supervisor/store/sqlite_store.h"
 #include "supervisor/tree_memory.h"
+#include "supervisor/unplaced_models.h"
 #include "supervisor/worker_command.h"
 #include "supervisor/worker_connectors.h"
 
@@ -230,6 +231,7 @@ class Daemon {
                                             if (residency_) residency_->catalog_changed();
                                             programs_->look();
                                             drivers_->look();
+                                            look_for_devices();
                                           }});
     drivers_.emplace(DriverKeeper::Parts{.clock = clock_,
                                          .run_blocking = run_blocking_,
@@ -275,7 +277,11 @@ class Daemon {
         .cgroup = cgroup_,
         .budgets = config_->memory.budgets,
         .instances = [this] { return residency_->instances(); },
-        .on_changed = [this] { residency_->memory_changed(); },
+        .on_changed =
+            [this] {
+              residency_->memory_changed();
+              look_for_devices();
+            },
         .on_process = [this](pid_t child, core::DomainIndex domain,
                              std::uint64_t bytes) { measured_->seen(child, domain, bytes); }});
     measured_.emplace(MeasuredLoads::Parts{
@@ -358,11 +364,19 @@ class Daemon {
   residency::MemoryAccess memory_access() {
     residency::MemoryAccess access = memory_->keeper().access();
     needs_->join(access);
+    unplaced_.emplace(UnplacedModels::Parts{.events = *events_,
+                                            .catalog = [this] { return catalog_->snapshot(); },
+                                            .problem = access.device_problem});
     access.check = [this](std::shared_ptr<const catalog::Model> model,
                           std::function<void(Status)> done) {
       check_.check(std::move(model), std::move(done));
     };
     return access;
+  }
+
+  // Before it listens the devices may not be known yet.
+  void look_for_devices() {
+    if (ready_) unplaced_->look();
   }
 
   // What the kernel tells of the process that is launched next comes behind the place at which its
@@ -467,6 +481,7 @@ class Daemon {
                                 .keys = ignored_keys(),
                                 .file = config_->file});
     }
+    look_for_devices();
     systemd::notify_ready();
     show_status();
     if (std::exchange(reload_wanted_, false)) reload();
@@ -558,6 +573,7 @@ class Daemon {
     if (!cgroup_problem_.empty()) problems.push_back(cgroup_problem_);
     if (!config_problem_.empty()) problems.push_back(config_problem_);
     std::ranges::move(memory_->keeper().problems(), std::back_inserter(problems));
+    std::ranges::move(unplaced_->sentences(), std::back_inserter(problems));
     return problems;
   }
 
@@ -665,6 +681,7 @@ class Daemon {
   std::optional<MachineMemory> memory_;
   std::optional<MeasuredLoads> measured_;
   std::optional<ModelNeeds> needs_;
+  std::optional<UnplacedModels> unplaced_;
   ModelCheck check_{{.clock = clock_, .run_blocking = run_blocking_, .files_changed = [this] {
                        catalog_->rescan();
                      }}};

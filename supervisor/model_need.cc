@@ -104,6 +104,9 @@ void ModelNeeds::join(residency::MemoryAccess& access) {
   access.would_fit = [this](const Model& model, const core::Snapshot& snapshot) {
     return would_fit(model, snapshot);
   };
+  access.device_problem = [this, domains = access.domains](const Model& model) {
+    return device_problem(model.settings, parts_.table(), domains());
+  };
 }
 
 // --- windows
@@ -184,18 +187,14 @@ residency::MemoryNeed ModelNeeds::need(const Model& model, const core::Snapshot&
 
 residency::MemoryNeed ModelNeeds::find_need(const Model& model, const core::Snapshot& snapshot,
                                             const core::Need& need, DomainBytes& excess) {
-  if (model.settings.kind == catalog::Kind::kCommand) return command_need(model);
+  if (model.settings.kind == catalog::Kind::kCommand) return command_need(model, snapshot);
   residency::MemoryNeed found;
-  NamedDevices devices = named_devices(model.settings, parts_.table());
-  found.missing_devices = std::move(devices.missing);
+  found.missing_devices = missing_devices(model.settings, parts_.table(), snapshot.domains);
+  if (!found.missing_devices.empty()) return found;
   core::Targets targets;
-  for (const NamedDevice& device : devices.found) {
-    const bool there =
-        device.domain < snapshot.domains.size() && !snapshot.domains[device.domain].lost;
-    if (!there) found.missing_devices.push_back(device.name);
+  for (const NamedDevice& device : named_devices(model.settings, parts_.table())) {
     targets.devices.push_back(device.domain);
   }
-  if (!found.missing_devices.empty()) return found;
   if (model.settings.gpu_layers) {
     targets.device_layers = static_cast<std::uint32_t>(std::max(*model.settings.gpu_layers, 0));
   }
@@ -263,7 +262,7 @@ std::string ModelNeeds::measured_key(const Model& model, std::uint32_t window,
 core::Charge ModelNeeds::terms(const Model& model, std::uint32_t window,
                                const core::Placement& placement) {
   if (model.settings.kind == catalog::Kind::kCommand) {
-    return command_charge(model, nullptr).value_or(core::Charge());
+    return command_charge(model).value_or(core::Charge());
   }
   const auto known = answers_.find(model.name);
   const bool same = known != answers_.end() && known->second.question.parts == model.parts &&
@@ -299,17 +298,18 @@ std::optional<WouldFit> ModelNeeds::would_fit(const Model& model, const core::Sn
 
 // --- commands
 
-residency::MemoryNeed ModelNeeds::command_need(const Model& model) const {
+residency::MemoryNeed ModelNeeds::command_need(const Model& model,
+                                               const core::Snapshot& snapshot) const {
   residency::MemoryNeed found;
-  const auto charge = command_charge(model, &found.missing_devices);
-  if (charge && found.missing_devices.empty()) {
+  found.missing_devices = missing_devices(model.settings, parts_.table(), snapshot.domains);
+  if (!found.missing_devices.empty()) return found;
+  if (const auto charge = command_charge(model)) {
     found.options = {{.placement = {}, .bytes = charge->total()}};
   }
   return found;
 }
 
-std::optional<core::Charge> ModelNeeds::command_charge(const Model& model,
-                                                       std::vector<std::string>* missing) const {
+std::optional<core::Charge> ModelNeeds::command_charge(const Model& model) const {
   const core::DomainTable& table = parts_.table();
   core::Charge charge;
   for (const auto& [name, bytes] : model.settings.memory) {
@@ -317,11 +317,7 @@ std::optional<core::Charge> ModelNeeds::command_charge(const Model& model,
     if (!domain) {
       if (const auto device = named_device(name, table)) domain = device->domain;
     }
-    if (domain) {
-      charge.overhead.bytes += DomainBytes::in(*domain, bytes);
-    } else if (missing != nullptr) {
-      missing->push_back(name);
-    }
+    if (domain) charge.overhead.bytes += DomainBytes::in(*domain, bytes);
   }
   charge.overhead.basis = core::Basis::kDeclared;
   if (!model.settings.memory.empty()) return charge;

@@ -45,7 +45,8 @@ class ModelNeeds {
   ModelNeeds& operator=(const ModelNeeds&) = delete;
   ~ModelNeeds() = default;
 
-  // Answers for MemoryAccess: need, terms and would_fit. Must not be used after this one's end.
+  // Answers for MemoryAccess: need, terms, would_fit and device_problem. Must not be used after
+  // this one's end. The domains are those of `access`.
   void join(residency::MemoryAccess& access);
 
   // As MemoryAccess::need. Tens of microseconds.
@@ -95,10 +96,10 @@ class ModelNeeds {
                             const core::ModelCost& cost,
                             std::vector<core::PlacementOption>& options) const;
 
-  residency::MemoryNeed command_need(const catalog::Model& model) const;
+  [[nodiscard]] residency::MemoryNeed command_need(const catalog::Model& model,
+                                                   const core::Snapshot& snapshot) const;
   // Absent: neither declared nor measured.
-  std::optional<core::Charge> command_charge(const catalog::Model& model,
-                                             std::vector<std::string>* missing) const;
+  [[nodiscard]] std::optional<core::Charge> command_charge(const catalog::Model& model) const;
 
   Parts parts_;
   std::map<std::string, Answer> answers_;  // by model

@@ -19,18 +19,24 @@ struct NamedDevice {
   bool operator==(const NamedDevice&) const = default;
 };
 
-// What the `devices` of a model are on this machine.
-struct NamedDevices {
-  // In the configuration's order, each domain once: of two names of one device the first.
-  std::vector<NamedDevice> found;
-  std::vector<std::string> missing;  // by the configuration's names
-};
-
 // The device of that name: as libllama lists it ("CUDA0"), or a domain's id, which names the same
 // device after every restart. Absent: there is none.
 std::optional<NamedDevice> named_device(std::string_view name, const core::DomainTable& table);
 
-// Of settings that put no layer on devices: none.
-NamedDevices named_devices(const catalog::ModelSettings& settings, const core::DomainTable& table);
+// What the `devices` of a model are on this machine, as far as they are there: in the
+// configuration's order, each domain once, of two names of one device the first. Of settings that
+// put no layer on devices: none.
+std::vector<NamedDevice> named_devices(const catalog::ModelSettings& settings,
+                                       const core::DomainTable& table);
+
+// What the settings name that is not there, or that is lost in `now`, by the configuration's names:
+// of `devices`, and of a command's `memory`.
+std::vector<std::string> missing_devices(const catalog::ModelSettings& settings,
+                                         const core::DomainTable& table, const core::Domains& now);
+
+// Why a model with these settings can be put nowhere (M17), with the devices that are there and
+// what to do; one sentence. Empty: nothing of that kind is in its way.
+std::string device_problem(const catalog::ModelSettings& settings, const core::DomainTable& table,
+                           const core::Domains& now);
 
 }  // namespace berth

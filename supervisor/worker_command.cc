@@ -53,10 +53,10 @@ std::vector<std::string> environment_of_worker(const std::vector<std::string>& e
 
 // libllama's name of the device that the model has in that domain: where the configuration names
 // it so, by that name, since several backends may list one device.
-std::string device_in(core::DomainIndex domain, const NamedDevices& devices,
+std::string device_in(core::DomainIndex domain, const std::vector<NamedDevice>& devices,
                       const core::DomainTable& table) {
-  const auto named = std::ranges::find(devices.found, domain, &NamedDevice::domain);
-  if (named != devices.found.end()) return named->name;
+  const auto named = std::ranges::find(devices, domain, &NamedDevice::domain);
+  if (named != devices.end()) return named->name;
   return domain < table.domains.size() ? table.domains[domain].device : "gone";
 }
 
@@ -102,7 +102,7 @@ WorkerPlace planned_place(const catalog::Model& model, const residency::LaunchPl
     }
     return place;
   }
-  const NamedDevices devices = named_devices(model.settings, table);
+  const std::vector<NamedDevice> devices = named_devices(model.settings, table);
   place.devices.clear();
   for (const core::Placement::Share& share : shares) {
     place.devices.push_back(device_in(share.device, devices, table));

@@ -60,8 +60,9 @@ void put_present(const ServerState& state, const std::string& model, const core:
   report.set_model(model);
   report.set_state(state.services.residency.state_of(model));
   const auto found = state.services.catalog()->find(model);
-  report.set_problem(found ? core::model_problem_for((*found)->problem, caller)
-                           : "Its file is not in the catalogue any more.");
+  report.set_problem(
+      found ? core::model_problem_for(state.services.residency.now_of(**found).problem, caller)
+            : "Its file is not in the catalogue any more.");
 }
 
 void put_failures(const Records& standing, const Records& kept, const core::Caller& caller,

@@ -30,7 +30,8 @@ struct StateCopy {
   std::vector<residency::RequestRecord> ended;
   std::vector<DomainUse> domains;  // empty: nothing is counted
   std::vector<residency::RoomWait> room_waits;
-  std::set<std::string> pinned;  // models
+  std::set<std::string> pinned;                 // models
+  std::map<std::string, std::string> problems;  // by model; those that have one
 };
 
 namespace {
@@ -81,22 +82,20 @@ v1::RequestState request_state(const residency::RequestRecord& record, const cor
   return to;
 }
 
-v1::ModelState model_state(const catalog::Model& model, const core::Caller& caller) {
+v1::ModelState model_state(const catalog::Model& model) {
   v1::ModelState to;
   to.set_name(model.name);
   for (const std::string& alias : model.aliases) to.add_aliases(alias);
   to.set_state("absent");
-  to.set_problem(core::model_problem_for(model.problem, caller));
   return to;
 }
 
 // The catalogue's models, and those that are resident though their files are gone.
 class Models {
  public:
-  Models(const catalog::Catalog& catalog, const core::Caller& caller, v1::State& to)
-      : caller_(caller), to_(to) {
+  Models(const catalog::Catalog& catalog, v1::State& to) : to_(to) {
     for (const auto& model : catalog.models()) {
-      *to_.add_models() = model_state(*model, caller_);
+      *to_.add_models() = model_state(*model);
       index_.emplace(model->name, to_.models_size() - 1);
     }
   }
@@ -108,7 +107,6 @@ class Models {
   }
 
  private:
-  const core::Caller& caller_;
   v1::State& to_;
   std::map<std::string, int> index_;
 };
@@ -175,7 +173,10 @@ pid_t pid_of(const std::vector<residency::InstanceSnapshot>& instances, const st
 // On the pool.
 void complete(const ServerState& state, const StateCopy& copy, const core::Caller& caller,
               v1::State& to) {
-  Models models(*copy.catalog, caller, to);
+  Models models(*copy.catalog, to);
+  for (const auto& [model, problem] : copy.problems) {
+    models.of(model).set_problem(core::model_problem_for(problem, caller));
+  }
   put_instances(copy, caller, models);
   for (const core::FailureRecord& record : copy.standing) {
     v1::ModelState& model = models.of(record.model);
@@ -217,6 +218,8 @@ std::shared_ptr<const StateCopy> copy_of(const ServerState& state,
     if (model->settings.pin || services.residency.pinned(model->name)) {
       copy->pinned.insert(model->name);
     }
+    std::string problem = services.residency.now_of(*model).problem;
+    if (!problem.empty()) copy->problems.emplace(model->name, std::move(problem));
   }
   return copy;
 }

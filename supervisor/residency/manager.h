@@ -88,6 +88,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
   [[nodiscard]] std::vector<InstanceSnapshot> instances() const;
   [[nodiscard]] std::vector<QueuedWaiter> waiters() const;
   [[nodiscard]] std::string state_of(const std::string& model) const;
+  [[nodiscard]] ModelNow now_of(const catalog::Model& model) const;
   void shutdown(Duration drain, std::function<void()> done);
   [[nodiscard]] Status pin(const std::shared_ptr<const catalog::Model>& model);
   bool unpin(const std::string& model);

@@ -140,6 +140,22 @@ std::string Manager::state_of(const std::string& model) const {
   return std::string(info(state).name);
 }
 
+ModelNow Manager::now_of(const catalog::Model& model) const {
+  ModelNow now{
+      .state = state_of(model.name), .problem = model.problem, .window = model.served_context};
+  const auto berth = berths_.find(model.name);
+  const Instance* const current = berth == berths_.end() ? nullptr : berth->second.current;
+  if (current != nullptr) {
+    const std::uint32_t ready = current->ready().window;
+    const std::uint32_t window = ready != 0 ? ready : current->plan().window;
+    if (window != 0) now.window = window;
+    return now;
+  }
+  const auto& device_problem = environment_.memory_access.device_problem;
+  if (now.problem.empty() && device_problem) now.problem = device_problem(model);
+  return now;
+}
+
 void Manager::shutdown(Duration drain, std::function<void()> done) {
   const SteadyTime until = environment_.clock.now() + drain;
   drain_until_ = drain_until_ ? std::min(*drain_until_, until) : until;

@@ -74,6 +74,9 @@ struct MemoryAccess {
   std::function<MemoryNeed(const catalog::Model& model, const core::Snapshot& snapshot,
                            const core::Need& need)>
       need{};
+  // Why the model can be put nowhere: a device that its settings name is not there; one sentence,
+  // with those that are. Empty string: nothing of that kind. Quick. Empty: that is never so.
+  std::function<std::string(const catalog::Model& model)> device_problem{};
   // The charge of that model there, with that window, term by term (M4). Quick. Empty: only its sum
   // is known.
   std::function<core::Charge(const catalog::Model& model, std::uint32_t window,

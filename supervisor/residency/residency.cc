@@ -118,6 +118,10 @@ std::string Residency::state_of(const std::string& model) const {
   return impl_->manager->state_of(model);
 }
 
+ModelNow Residency::now_of(const catalog::Model& model) const {
+  return impl_->manager->now_of(model);
+}
+
 void Residency::shutdown(Duration drain, std::function<void()> done) {
   impl_->manager->shutdown(drain, std::move(done));
 }

@@ -130,6 +130,17 @@ struct InstanceSnapshot {
   bool pinned = false;
 };
 
+// What of a model of the catalogue is so at present.
+struct ModelNow {
+  std::string state;  // as Residency::state_of
+  // Why it cannot be used, one sentence: its own problem; or, where it is not resident, that a
+  // device which its settings name is not there (M17). Empty: it can be.
+  std::string problem{};
+  // Tokens that its instance is served with (M6); without one the most that it will be. 0: not
+  // known.
+  std::uint32_t window = 0;
+};
+
 // What memory had to be made for, since the start of the program.
 struct RoomCounters {
   // By why that model could go: "idle", "abandoned_load", "idle_work", "closing" (M12).
@@ -339,6 +350,7 @@ class Residency {
   [[nodiscard]] std::vector<QueuedWaiter> waiters() const;
   // "absent" or the state of the model's instance.
   [[nodiscard]] std::string state_of(const std::string& model) const;
+  [[nodiscard]] ModelNow now_of(const catalog::Model& model) const;
 
   // Refuses new work at once; waits until every lease is back, at most `drain`, then ends the rest
   // (explain_break() says kShuttingDown) and stops every process. Answers when all are gone or

@@ -29,6 +29,25 @@ class MemoryScenario(Scenario):
                 lambda line, said=problem: "server.degraded" in line and said in line, problem)
         self.answers(daemon)
 
+    def test_M17_a_model_whose_device_is_not_there_is_told_until_the_configuration_is_mended(
+            self) -> None:
+        lost = '[model.demo]\ndevices = ["CUDA77"]\n'
+        daemon = self.serve(lost + "gpu_layers = 0\n")
+        said = daemon.wait_event("server.degraded", part="model")["problem"]
+        self.assertIn("demo cannot be loaded: Its device CUDA77 is not there", said)
+        self.assertIn("Its device CUDA77 is not there", daemon.berth("doctor").stdout.decode())
+        model = next(one for one in daemon.json("models")["models"] if one["name"] == "demo")
+        self.assertIn("Its device CUDA77 is not there", model["problem"])
+        self.assertIn("Its device CUDA77 is not there", self.succeeds(daemon, "why", "demo"))
+        self.fails(daemon, "complete", "demo", "x")
+        self.workspace.config("")
+        before = len(daemon.output.lines())
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_event("catalog.scanned", start=before)
+        self.assertEqual(daemon.json("why", "demo").get("problem", ""), "")
+        self.assertNotIn("CUDA77", daemon.berth("doctor").stdout.decode())
+        self.answers(daemon)
+
     def test_M2_T58_without_a_model_no_process_of_ours_holds_a_device(self) -> None:
         daemon = self.serve()
         daemon.wait_event("memory.domains")

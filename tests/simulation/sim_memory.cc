@@ -29,6 +29,10 @@ residency::MemoryAccess SimMemory::access() {
     if (!company && alone != needs_alone.end()) found.options = alone->second;
     return found;
   };
+  access.device_problem = [this](const catalog::Model& model) {
+    const auto at = device_problems.find(model.name);
+    return at == device_problems.end() ? std::string() : at->second;
+  };
   access.sample = [this](std::function<void()> done) { sample(std::move(done)); };
   access.device_use = [this](pid_t pid) { return device_use(pid); };
   access.bank = [this] { return residency::BankUse{.held = bank, .floor = {}}; };

@@ -49,6 +49,8 @@ class SimMemory {
   std::map<std::string, std::vector<core::PlacementOption>> needs{};  // by model
   // Of a model that takes more where no other one is there (M6), instead of `needs`.
   std::map<std::string, std::vector<core::PlacementOption>> needs_alone{};
+  // Of a model whose device is not there.
+  std::map<std::string, std::string> device_problems{};
   std::optional<WouldFit> would_fit{};  // of what never fits
   Duration sample_takes{};
   bool sample_never_comes = false;

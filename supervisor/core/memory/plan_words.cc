@@ -15,17 +15,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// "a, b and c"; of many the first four.
-std::string listed(std::vector<std::string> parts) {
-  constexpr std::size_t kMost = 4;
-  if (parts.size() > kMost) {
-    const std::size_t others = parts.size() - kMost;
-    parts.resize(kMost);
-    parts.push_back(std::to_string(others) + " more");
-  }
-  return join_names(parts);
-}
-
 std::string domain_name(const Snapshot& snapshot, DomainIndex domain) {
   if (domain < snapshot.domains.size()) return snapshot.domains[domain].id;
   return "domain " + std::to_string(domain);
@@ -217,6 +206,16 @@ std::string would_fit_words(const WouldFit& fits) {
 }
 
 }  // namespace
+
+std::string listed(std::vector<std::string> parts) {
+  constexpr std::size_t kMost = 4;
+  if (parts.size() > kMost) {
+    const std::size_t others = parts.size() - kMost;
+    parts.resize(kMost);
+    parts.push_back(std::to_string(others) + " more");
+  }
+  return join_names(parts);
+}
 
 std::string sentence_of(const Decision& decision, const Snapshot& snapshot, const Need& need) {
   return std::visit(Sentence{.snapshot = snapshot, .need = need}, decision);

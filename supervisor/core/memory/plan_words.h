@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/clock.h"
 #include "common/result.h"
@@ -10,6 +11,9 @@
 
 // Decisions for people and for clients. All take the snapshot and the need that they were made for.
 namespace berth::core {
+
+// "a, b and c"; of many the first four.
+std::string listed(std::vector<std::string> parts);
 
 // A decision and its reason in one or two sentences, for `berth plan` and events. Names models.
 std::string sentence_of(const Decision& decision, const Snapshot& snapshot, const Need& need);

@@ -248,7 +248,7 @@ v1::GenerateEvent to_event(const Finished& finished) {
   return event;
 }
 
-v1::Model to_proto(const catalog::Model& model, const std::string& state,
+v1::Model to_proto(const catalog::Model& model, const residency::ModelNow& now,
                    const core::Caller& caller) {
   v1::Model to;
   to.set_name(model.name);
@@ -260,11 +260,11 @@ v1::Model to_proto(const catalog::Model& model, const std::string& state,
   to.set_file_bytes(model.file_bytes);
   to.set_quantization(model.quantization);
   to.set_declared_context(model.declared_context);
-  to.set_context(model.served_context);
+  to.set_context(now.window);
   to.set_can_chat(model.can_chat);
   to.set_can_embed(model.can_embed || model.settings.embeddings);
-  to.set_state(state);
-  to.set_problem(core::model_problem_for(model.problem, caller));
+  to.set_state(now.state);
+  to.set_problem(core::model_problem_for(now.problem, caller));
   if (caller.admin()) to.set_path(model.path);
   to.set_shards(static_cast<std::uint32_t>(model.shards.size()));
   to.set_modified_unix_ms(model.modified.time_since_epoch().count());

@@ -41,7 +41,7 @@ v1::GenerateEvent to_event(core::TokenEvent token);
 v1::GenerateEvent to_event(const Finished& finished);
 
 // As the caller may see it: path and problem are for admins.
-v1::Model to_proto(const catalog::Model& model, const std::string& state,
+v1::Model to_proto(const catalog::Model& model, const residency::ModelNow& now,
                    const core::Caller& caller);
 // Gives each of the models the failure that stands against it; one that is not loaded has then
 // failed.

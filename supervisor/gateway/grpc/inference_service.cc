@@ -204,7 +204,7 @@ grpc::ServerUnaryReactor* InferenceService::ListModels(grpc::CallbackServerConte
   }
   services_.clock.post([this, reactor, response, caller = *caller] {
     for (const auto& model : services_.catalog()->models()) {
-      *response->add_models() = to_proto(*model, services_.residency.state_of(model->name), caller);
+      *response->add_models() = to_proto(*model, services_.residency.now_of(*model), caller);
     }
     put_failures(services_.residency.standing_failures(), caller, *response);
     reactor->Finish(grpc::Status::OK);

@@ -51,30 +51,30 @@ std::vector<std::string> capabilities(const catalog::Model& model) {
 }
 
 // As in berth.v1.Model: "broken" besides, of files that cannot be used.
-std::string state_of(const catalog::Model& model, const residency::Services& services,
+std::string state_of(const catalog::Model& model, const residency::ModelNow& now,
                      const Standing& standing) {
   if (!model.problem.empty()) return "broken";
-  std::string state = services.residency.state_of(model.name);
   const bool failed =
       std::any_of(standing.begin(), standing.end(),
                   [&](const core::FailureRecord& record) { return record.model == model.name; });
-  return failed && state == "absent" ? "failed" : state;
+  return failed && now.state == "absent" ? "failed" : now.state;
 }
 
 void append_model(std::string& out, const catalog::Model& model,
                   const residency::Services& services, const Standing& standing) {
+  const residency::ModelNow now = services.residency.now_of(model);
   out += "{\"id\":";
   append_json_string(out, model.name);
   const auto created = std::chrono::floor<std::chrono::seconds>(model.modified);
   out += ",\"object\":\"model\",\"created\":" + std::to_string(created.time_since_epoch().count()) +
          ",\"owned_by\":\"berth\"";
   append_texts(out, "aliases", model.aliases);
-  append_text(out, "state", state_of(model, services, standing));
+  append_text(out, "state", state_of(model, now, standing));
   append_texts(out, "capabilities", capabilities(model));
-  append_number(out, "max_model_len", model.served_context);
+  append_number(out, "max_model_len", now.window);
   out += ",\"meta\":{\"kind\":";
   out += model.settings.kind == catalog::Kind::kCommand ? "\"command\"" : "\"llama\"";
-  append_number(out, "n_ctx", model.served_context);
+  append_number(out, "n_ctx", now.window);
   append_number(out, "n_ctx_train", model.declared_context);
   append_number(out, "n_params", model.parameters);
   append_number(out, "size", model.file_bytes);

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "supervisor/admin/failures.h"
 #include "supervisor/admin/memory_state.h"
 #include "supervisor/admin/state.h"
 #include "tests/unit/admin/harness.h"
@@ -159,6 +160,29 @@ TEST_F(MemoryPlanTest, M16_APinThatDoesNotFitIsRefusedWithItsNumbers) {
   EXPECT_TRUE(pin("other/one"));
   EXPECT_EQ(pin("zebra").error().reason, Reason::kUnknownModel);
   EXPECT_EQ(unpin("zebra").error().reason, Reason::kUnknownModel);
+}
+
+TEST_F(MemoryPlanTest, M17_AModelWhoseDeviceIsNotThereIsShownWithThat) {
+  world_.memory.device_problems["demo"] = "Its device CUDA7 is not there.";
+  const auto explained = [this](const std::string& model) {
+    std::optional<Result<v1::ModelReport>> got;
+    explain_model(state_, model, admin(), [&](auto told) { got = std::move(told); });
+    world_.clock.settle();
+    return got && *got ? (*got)->problem() : "no answer";
+  };
+  EXPECT_EQ(explained("demo"), "Its device CUDA7 is not there.");
+  EXPECT_EQ(explained("other/one"), "");
+  const auto shown = [this](const core::Caller& caller) {
+    const v1::State now = state(caller);
+    EXPECT_EQ(now.models(1).problem(), "");
+    return now.models(0).problem();
+  };
+  EXPECT_EQ(shown(admin()), "Its device CUDA7 is not there.");
+  EXPECT_EQ(shown(client()), "The model cannot be used.");
+  const auto user = served("r-1");
+  EXPECT_EQ(shown(admin()), "") << "it runs";
+  world_.memory.device_problems.clear();
+  EXPECT_EQ(explained("demo"), "");
 }
 
 TEST_F(MemoryPlanTest, M3_MemoryShowsDomainsChargesAndWhoWaits) {

@@ -359,6 +359,40 @@ TEST_F(Needs, M17_M14_ADeviceThatIsNotThereIsMissingAndNeverTheProcessor) {
   EXPECT_THAT(ask().missing_devices, ElementsAre("CUDA0"));
 }
 
+TEST_F(Needs, M17_AMissingDeviceIsMissedAlsoWhereNoLayerGoesThere) {
+  model_.settings.devices = {"CUDA7"};
+  model_.settings.gpu_layers = 0;
+  const MemoryNeed need = ask();
+  EXPECT_THAT(need.missing_devices, ElementsAre("CUDA7"));
+  EXPECT_THAT(need.options, IsEmpty());
+  model_.settings.devices = {"CUDA0"};
+  EXPECT_THAT(ask().missing_devices, IsEmpty());
+  EXPECT_FALSE(ask().options.empty());
+}
+
+TEST_F(Needs, M17_AMissingDeviceIsToldWithThoseThatAreThere) {
+  residency::MemoryAccess access;
+  access.domains = [this] { return table_.domains; };
+  needs_.join(access);
+  EXPECT_EQ(access.device_problem(model_), "");
+  model_.settings.devices = {"CUDA7"};
+  EXPECT_EQ(access.device_problem(model_),
+            "Its device CUDA7 is not there; there are CUDA0 (GPU-1111), CUDA1 (GPU-2222) and "
+            "Vulkan0 (GPU-1111). Correct `devices`, or connect what is missing.");
+  model_.settings.devices = {"CUDA1", "GPU-1111", "CUDA7"};
+  table_.domains[kFirst].lost = true;
+  EXPECT_EQ(access.device_problem(model_),
+            "Its devices GPU-1111 and CUDA7 are not there; there are CUDA1 (GPU-2222). Correct "
+            "`devices`, or connect what is missing.");
+  model_.settings.kind = catalog::Kind::kCommand;
+  model_.settings.memory = {{"host", kGiB}, {"CUDA0", kGiB}};
+  EXPECT_EQ(access.device_problem(model_),
+            "Its device CUDA0 is not there; there are CUDA1 (GPU-2222). Correct `memory`, or "
+            "connect what is missing.");
+  table_.by_device.clear();
+  EXPECT_THAT(access.device_problem(model_), testing::HasSubstr("and no other is known"));
+}
+
 // --- what would fit
 
 TEST_F(Needs, M14_SaysWhatWouldFit) {

@@ -65,10 +65,11 @@ TEST(Convert, PathsAreForAdmins) {
   model.name = "demo";
   model.path = "/srv/models/demo.gguf";
   model.problem = "demo-00002-of-00002.gguf is missing.";
-  const v1::Model cut = to_proto(model, "absent", kClient);
+  const residency::ModelNow now{.state = "absent", .problem = model.problem};
+  const v1::Model cut = to_proto(model, now, kClient);
   EXPECT_EQ(cut.path(), "");
   EXPECT_EQ(cut.problem(), "The model cannot be used.");
-  const v1::Model all = to_proto(model, "absent", kAdmin);
+  const v1::Model all = to_proto(model, now, kAdmin);
   EXPECT_EQ(all.path(), model.path);
   EXPECT_EQ(all.problem(), model.problem);
 }

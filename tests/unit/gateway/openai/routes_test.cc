@@ -151,6 +151,20 @@ TEST_F(RoutesTest, T87_ModelsAreListedAndNoneIsWoken) {
   EXPECT_TRUE(world_.workers.all().empty());
 }
 
+TEST_F(RoutesTest, M6_TheWindowIsTheOneThatIsServed) {
+  const auto window = [this] {
+    const json::value shown = get("/v1/models/{...}", "demo").body();
+    EXPECT_EQ(shown.at("meta").at("n_ctx"), shown.at("max_model_len"));
+    return shown.at("max_model_len").as_int64();
+  };
+  sim::WorkerScript script;
+  script.window = 1024;
+  world_.workers.set_script([script](const std::string&) { return script; });
+  EXPECT_EQ(window(), 4096);
+  ASSERT_TRUE(run(chat()));
+  EXPECT_EQ(window(), 1024);
+}
+
 TEST_F(RoutesTest, NothingIsLeftOfAnAnswer) {
   Asked asked = chat(R"(,"stream":true)");
   const std::weak_ptr<Handler> handler = asked.handler;

@@ -1,0 +1,36 @@
+#include "supervisor/unplaced_models.h"
+
+namespace berth {
+
+void UnplacedModels::look() {
+  std::set<std::string> now;
+  for (std::string& sentence : sentences()) {
+    if (!told_.contains(sentence)) {
+      parts_.events.emit_typed(events::ServerDegraded{.part = "model", .problem = sentence});
+    }
+    now.insert(std::move(sentence));
+  }
+  told_ = std::move(now);
+}
+
+std::vector<std::string> UnplacedModels::sentences() const {
+  std::vector<std::string> all;
+  std::size_t more = 0;
+  const std::shared_ptr<const catalog::Catalog> catalog = parts_.catalog();
+  for (const auto& model : catalog->models()) {
+    if (!model->problem.empty()) continue;
+    const std::string problem = parts_.problem(*model);
+    if (problem.empty()) continue;
+    if (all.size() == kMostTold) {
+      ++more;
+    } else {
+      all.push_back(model->name + " cannot be loaded: " + problem);
+    }
+  }
+  if (more > 0) {
+    all.push_back("The devices of " + std::to_string(more) + " more models are not there.");
+  }
+  return all;
+}
+
+}  // namespace berth

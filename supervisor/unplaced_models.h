@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/event.h"
+#include "supervisor/catalog/catalog.h"
+
+namespace berth {
+
+// Tells which models ask for devices that are not there (M17): they are refused, and nobody else
+// says so to an operator. Core strand only; lives as long as the program; nothing fails.
+class UnplacedModels {
+ public:
+  // More models than that are counted in one sentence.
+  static constexpr std::size_t kMostTold = 100;
+
+  struct Parts {
+    EventSink& events;
+    std::function<std::shared_ptr<const catalog::Catalog>()> catalog;
+    // As MemoryAccess::device_problem.
+    std::function<std::string(const catalog::Model& model)> problem;
+  };
+
+  explicit UnplacedModels(Parts parts) : parts_(std::move(parts)) {}
+  UnplacedModels(const UnplacedModels&) = delete;
+  UnplacedModels& operator=(const UnplacedModels&) = delete;
+  ~UnplacedModels() = default;
+
+  // The models or the devices may be others: what is new gets an event.
+  void look();
+  // As it is now, one sentence each.
+  [[nodiscard]] std::vector<std::string> sentences() const;
+
+ private:
+  Parts parts_;
+  std::set<std::string> told_;
+};
+
+}  // namespace berth
