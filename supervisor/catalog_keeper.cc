@@ -29,6 +29,12 @@ void CatalogKeeper::rescan() {
   }
 }
 
+std::vector<std::shared_ptr<const catalog::Model>> CatalogKeeper::pinned() const {
+  std::vector<std::shared_ptr<const catalog::Model>> models = snapshot()->models();
+  std::erase_if(models, [](const auto& model) { return !model->settings.pin; });
+  return models;
+}
+
 void CatalogKeeper::scan() {
   scanning_ = true;
   parts_.run_blocking([this, config = parts_.config, previous = snapshot_, &clock = parts_.clock] {

@@ -46,6 +46,8 @@ class CatalogKeeper {
     const std::lock_guard lock(mutex_);
     return snapshot_;
   }
+  // Those of its models that the configuration pins.
+  [[nodiscard]] std::vector<std::shared_ptr<const catalog::Model>> pinned() const;
   // What the last scan found wrong beside broken models.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 

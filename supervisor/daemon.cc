@@ -350,7 +350,8 @@ class Daemon {
             .standing_met = [this] { programs_->standing_met(); },
             .oom_counted = [this](pid_t pid) { return launcher_->counted_oom_kill(pid); },
             .memory_access = memory_access(),
-            .load_meter = &*measured_},
+            .load_meter = &*measured_,
+            .configured_pins = [this] { return catalog_->pinned(); }},
         limits_of(*config_));
     return {};
   }

@@ -274,7 +274,7 @@ void pin_model(ServerState& state, std::string model, const core::Caller& caller
         residency::Residency& residency = state.services.residency;
         v1::PinModelResponse response;
         response.set_model((*found)->name);
-        response.set_was_pinned(residency.pinned((*found)->name) || (*found)->settings.pin);
+        response.set_was_pinned(residency.pinned((*found)->name));
         if (const Status pinned = residency.pin(*found); !pinned) return done(fail(pinned.error()));
         response.set_resident(is_there(residency.state_of((*found)->name)));
         done(std::move(response));
@@ -292,9 +292,7 @@ void unpin_model(ServerState& state, std::string model, const core::Caller& call
         v1::UnpinModelResponse response;
         response.set_model(name.value_or(model));
         response.set_was_pinned(residency.unpin(response.model()));
-        const auto found = state.services.catalog()->find(response.model());
-        response.set_by_configuration((found && (*found)->settings.pin) ||
-                                      residency.pinned(response.model()));
+        response.set_by_configuration(residency.pinned(response.model()));
         done(std::move(response));
       });
 }

@@ -215,9 +215,7 @@ std::shared_ptr<const StateCopy> copy_of(const ServerState& state,
   copy->domains = domain_use(services.residency.memory_now(), copy->instances);
   copy->room_waits = services.residency.room_waits();
   for (const auto& model : copy->catalog->models()) {
-    if (model->settings.pin || services.residency.pinned(model->name)) {
-      copy->pinned.insert(model->name);
-    }
+    if (services.residency.pinned(model->name)) copy->pinned.insert(model->name);
     std::string problem = services.residency.now_of(*model).problem;
     if (!problem.empty()) copy->problems.emplace(model->name, std::move(problem));
   }

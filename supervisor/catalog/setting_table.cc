@@ -630,7 +630,7 @@ constexpr std::array kSettings = {
                 .used = true,
                 .store = into<&ModelSettings::pin>,
                 .doc = "Whether the model, once loaded, stays: neither `ttl` nor another model's "
-                       "need unloads it."},
+                       "need unloads it. A reload that brings or takes it counts at once."},
     SettingSpec{.section = Section::kModel,
                 .key = "ttl",
                 .type = kDuration,

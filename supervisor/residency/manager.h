@@ -162,6 +162,18 @@ class Manager : public std::enable_shared_from_this<Manager>,
                                           std::optional<std::uint32_t> position) const;
   void finish_shutdown();
 
+  // The model as the catalogue has it now; null: it has none of that name any more. Without a
+  // catalogue it stays as it is.
+  [[nodiscard]] std::shared_ptr<const catalog::Model> present(
+      const std::shared_ptr<const catalog::Model>& model) const;
+  // For who waits: its file may be another one than when it was asked for, and take more; or none
+  // at all. False: then they were answered.
+  bool renew(Berth& berth);
+  // The others that are pinned, and that are resident or can be loaded.
+  [[nodiscard]] std::vector<std::shared_ptr<const catalog::Model>> pinned_beside(
+      const std::string& model) const;
+  void take_configured_pins();
+
   std::vector<Demand> demands() override;
   void describe(const Uuid& instance, core::Entry& entry) const override;
   void admit(const Demand& demand, const LaunchPlan& plan) override;
@@ -169,6 +181,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void close(const Uuid& instance) override;
   void refuse_demand(const std::string& model, const Error& error) override;
   void on_room_wait(const std::string& model) override;
+  [[nodiscard]] bool others_pinned(const std::string& model) const override;
 
   Environment environment_;
   Limits limits_;
@@ -184,6 +197,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
   Room room_;
   std::vector<std::pair<std::string, std::uint64_t>> budgets_;  // as failures were last judged by
   std::map<std::string, std::shared_ptr<const catalog::Model>> pins_;  // by hand
+  std::map<std::string, std::shared_ptr<const catalog::Model>> configured_pins_;
 
   std::optional<SteadyTime> drain_until_;  // since shutdown() was called
   std::vector<std::function<void()>> shutdown_done_;

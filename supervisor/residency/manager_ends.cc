@@ -78,6 +78,9 @@ void Manager::restore_failures(std::function<void()> done) {
 }
 
 void Manager::catalog_changed() {
+  take_configured_pins();
+  // Somebody may wait for what is another model now, or none.
+  room_.changed();
   for (const std::string& model : failures_.catalog_changed()) forget_deaths(model);
 }
 

@@ -35,7 +35,7 @@ core::InstancePolicy policy_of(const catalog::ModelSettings& settings, const Lim
   if (settings.kind == catalog::Kind::kCommand && !settings.wedge_after) {
     policy.wedge_after = Duration::zero();
   }
-  policy.ttl = settings.pin ? Duration::zero() : settings.ttl;
+  policy.ttl = settings.ttl;
   policy.term_wait = limits.term_wait;
   policy.kill_wait = limits.kill_wait;
   return policy;
@@ -57,7 +57,7 @@ void Manager::start_if_wanted(Berth& berth) {
   // A stuck one is not waited for.
   const bool last_goes = leaving(berth.model->name) != nullptr;
   if (last_goes && !mutated(Mutation::kDoubleLoad)) return;
-  if (is_due(berth)) start(berth, {});
+  if (is_due(berth) && renew(berth)) start(berth, {});
 }
 
 bool Manager::is_due(Berth& berth) {

@@ -56,13 +56,7 @@ std::vector<Demand> Manager::demands() {
     const bool doubles = core::mutated(core::Mutation::kDoubleLoad);
     if (berth.current != nullptr && !doubles) continue;
     if (!is_due(berth)) continue;
-    // Its file may be another one than when it was asked for, and take more; or none at all.
-    const auto known = environment_.find_model ? environment_.find_model(name) : nullptr;
-    if (known) berth.model = known;
-    if (!berth.model->problem.empty()) {
-      refuse_waiters(berth, problem_error(*berth.model));
-      continue;
-    }
+    if (!renew(berth)) continue;
     Demand& demand = all.emplace_back();
     demand.model = berth.model;
     demand.may_start = doubles || leaving(name) == nullptr;
@@ -81,6 +75,26 @@ std::vector<Demand> Manager::demands() {
     if (clients && berth.carried) demand.since = std::min(demand.since, *berth.carried);
   }
   return all;
+}
+
+std::shared_ptr<const catalog::Model> Manager::present(
+    const std::shared_ptr<const catalog::Model>& model) const {
+  if (!environment_.find_model) return model;
+  auto found = environment_.find_model(model->name);
+  // What was its name may be another one's alias now.
+  return found && found->name == model->name ? found : nullptr;
+}
+
+bool Manager::renew(Berth& berth) {
+  const auto now = present(berth.model);
+  if (!now) {
+    refuse_waiters(berth, vanished_error(berth.model->name));
+    return false;
+  }
+  berth.model = now;
+  if (now->problem.empty()) return true;
+  refuse_waiters(berth, problem_error(*now));
+  return false;
 }
 
 void Manager::describe(const Uuid& id, core::Entry& entry) const {
@@ -157,21 +171,48 @@ void Manager::on_room_wait(const std::string& model) {
 // --- pins
 
 bool Manager::pinned(const std::string& model) const {
-  if (pins_.contains(model)) return true;
-  const auto berth = berths_.find(model);
-  return berth != berths_.end() && berth->second.model->settings.pin;
+  return pins_.contains(model) || configured_pins_.contains(model);
+}
+
+bool Manager::others_pinned(const std::string& model) const {
+  return !pinned_beside(model).empty();
+}
+
+std::vector<std::shared_ptr<const catalog::Model>> Manager::pinned_beside(
+    const std::string& model) const {
+  auto all = pins_;
+  all.insert(configured_pins_.begin(), configured_pins_.end());
+  all.erase(model);
+  std::vector<std::shared_ptr<const catalog::Model>> others;
+  for (const auto& [name, pinned] : all) {
+    const auto now = present(pinned);
+    const auto berth = berths_.find(name);
+    if (now && now->problem.empty()) {
+      others.push_back(now);
+    } else if (berth != berths_.end() && berth->second.current != nullptr) {
+      others.push_back(pinned);
+    }
+  }
+  return others;
+}
+
+void Manager::take_configured_pins() {
+  configured_pins_.clear();
+  if (environment_.configured_pins) {
+    for (auto& model : environment_.configured_pins()) configured_pins_.emplace(model->name, model);
+  }
+  for (auto& [name, berth] : berths_) {
+    if (berth.current == nullptr || berth.current->machine().pinned() == pinned(name)) continue;
+    berth.current->pin(pinned(name));
+    end_job_load(berth);
+  }
 }
 
 Status Manager::pin(const std::shared_ptr<const catalog::Model>& model) {
   if (!model->problem.empty()) return fail(problem_error(*model));
   if (pins_.contains(model->name)) return {};
-  std::vector<std::shared_ptr<const catalog::Model>> others;
-  for (const auto& [name, pinned] : pins_) others.push_back(pinned);
-  for (const auto& [name, berth] : berths_) {
-    const bool configured = berth.model->settings.pin && !pins_.contains(name);
-    if (configured && name != model->name) others.push_back(berth.model);
-  }
-  if (const Status fits = room_.fits_together(others, model); !fits) return fits;
+  const Status fits = room_.fits_together(pinned_beside(model->name), model);
+  if (!fits) return fits;
   pins_.emplace(model->name, model);
   const auto berth = berths_.find(model->name);
   if (berth != berths_.end() && berth->second.current != nullptr) berth->second.current->pin(true);

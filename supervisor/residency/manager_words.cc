@@ -52,6 +52,16 @@ Error problem_error(const catalog::Model& model) {
   return {Reason::kLoadFailed, std::move(message), std::move(extras)};
 }
 
+Error vanished_error(const std::string& model) {
+  ErrorExtras extras;
+  extras.param = "model";
+  return {Reason::kUnknownModel,
+          model +
+              " is not in the catalogue any more: its file, or its section of the "
+              "configuration, was taken away while the request waited.",
+          std::move(extras)};
+}
+
 std::string wait_sentence(const ClaimProgress& progress) {
   if (progress.queue_position) {
     return "it was number " + std::to_string(*progress.queue_position) + " of the queue";

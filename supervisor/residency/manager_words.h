@@ -23,6 +23,8 @@ std::string human(Duration duration);
 std::string requests(std::uint32_t count, const std::string& verb);
 
 Error problem_error(const catalog::Model& model);
+// The catalogue has it no more.
+Error vanished_error(const std::string& model);
 Error shutting_down_error();
 Error conflict_error(const Instance& instance, std::string message);
 

@@ -207,6 +207,9 @@ struct PreparedLaunch {
 // The catalogue's model of that name; null: there is none.
 using FindModel = std::function<std::shared_ptr<const catalog::Model>(const std::string& name)>;
 
+// Those of its models that the configuration pins (M16).
+using ConfiguredPins = std::function<std::vector<std::shared_ptr<const catalog::Model>>()>;
+
 // What the residency needs of the world, all of it replaceable. References outlive the residency.
 struct Environment {
   Clock& clock;
@@ -258,6 +261,8 @@ struct Environment {
   MemoryAccess memory_access{};
   // Measures what loads take. Null: nobody does.
   LoadMeter* load_meter = nullptr;
+  // Of the present catalogue. Core strand; asked by catalog_changed(). Empty: none is.
+  ConfiguredPins configured_pins{};
 };
 
 struct Limits {
@@ -305,7 +310,7 @@ class Residency {
   // unpin() or the end of the program; loads nothing. Errors: kInsufficientMemory, kNoRoom where it
   // does not fit beside all that is pinned; kLoadFailed with the model's problem.
   [[nodiscard]] Status pin(const std::shared_ptr<const catalog::Model>& model);
-  // Whether it was pinned so. One that the configuration pins stays so.
+  // Whether it was pinned so. One that the configuration pins stays so, as long as it does.
   bool unpin(const std::string& model);
   [[nodiscard]] bool pinned(const std::string& model) const;
 
@@ -336,7 +341,8 @@ class Residency {
   // that is judged (L21, L23), or after 5 s where the store does not answer: then it is judged
   // later, and an event says so. Once, before the first acquire().
   void restore_failures(std::function<void()> done);
-  // The catalogue or the config changed: failures whose provenance moved are lifted (L23).
+  // The catalogue or the config changed: failures whose provenance moved are lifted (L23), and what
+  // it pins is pinned from now on, and nothing else (M16).
   void catalog_changed();
   // Lifts the model's failure by hand, so that the next request tries it again. What it was;
   // absent: none stood. `who` may be empty.

@@ -197,7 +197,8 @@ core::Snapshot Room::snapshot() const {
   return snapshot;
 }
 
-Room::Wanted Room::wanted(const Demand& demand, const core::Snapshot& snapshot) const {
+Room::Wanted Room::wanted(const Demand& demand, const core::Snapshot& snapshot,
+                          bool company) const {
   Wanted wanted;
   core::Need& need = wanted.need;
   need.model = demand.model->name;
@@ -205,7 +206,7 @@ Room::Wanted Room::wanted(const Demand& demand, const core::Snapshot& snapshot) 
   if (mutated(Mutation::kIdleWorkEvicts)) need.caller = core::CallerClass::kForeground;
   need.since = demand.since;
   need.until = demand.until;
-  need.company = company_.contains(need.model) ||
+  need.company = company || company_.contains(need.model) || host_.others_pinned(need.model) ||
                  waited_for_.size() > (waited_for_.contains(need.model) ? 1U : 0U);
   if (!environment_.memory_access.need) return wanted;
   MemoryNeed found = environment_.memory_access.need(*demand.model, snapshot, need);

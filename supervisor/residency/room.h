@@ -49,6 +49,8 @@ class RoomHost {
   virtual void refuse_demand(const std::string& model, const Error& error) = 0;
   // What the model waits for is another thing now.
   virtual void on_room_wait(const std::string& model) = 0;
+  // Another model is pinned, resident or not: its room is not that one's for long.
+  [[nodiscard]] virtual bool others_pinned(const std::string& model) const = 0;
 };
 
 // Of Room::Waiting::what, beside core::park_name().
@@ -136,7 +138,9 @@ class Room {
       return need.options.empty() && need.missing_devices.empty();
     }
   };
-  [[nodiscard]] Wanted wanted(const Demand& demand, const core::Snapshot& snapshot) const;
+  // `company`: it is not to be alone, whoever is there now (M6).
+  [[nodiscard]] Wanted wanted(const Demand& demand, const core::Snapshot& snapshot,
+                              bool company = false) const;
   // How an instance that is put there is to be started.
   [[nodiscard]] LaunchPlan launch(const catalog::Model& model, const Wanted& wanted,
                                   const core::PlacementOption& at) const;

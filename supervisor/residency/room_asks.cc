@@ -65,7 +65,8 @@ Status Room::fits_together(const std::vector<std::shared_ptr<const catalog::Mode
   for (core::Domain& domain : alone.domains) domain.foreign = 0;
   // Where it is, or the ways to place it.
   const auto need_of_pin = [&](const std::shared_ptr<const catalog::Model>& model) {
-    core::Need need = wanted({.model = model, .since = alone.now, .until = alone.now}, alone).need;
+    const Demand demand{.model = model, .since = alone.now, .until = alone.now};
+    core::Need need = wanted(demand, alone, !pinned.empty()).need;
     const auto resident = std::ranges::find_if(there, [&](const core::Entry& one) {
       return one.model == model->name && one.state <= core::EntryState::kReady;
     });

@@ -52,14 +52,16 @@ residency::Environment SimWorld::environment() {
         return workers.watch_tree(pid);
       },
       &logs,
-      [this](const std::string& name) { return find_model ? find_model(name) : nullptr; },
+      find_model ? [this](const std::string& name) { return find_model(name); }
+                 : residency::FindModel(),
       [this](pid_t pid, std::function<void(bool)> done) {
         workers.oom_killed(pid, std::move(done));
       },
       [this] { ++standing_met; },
       {},
       memory.access(),
-      &meter};
+      &meter,
+      [this] { return configured_pins; }};
 }
 
 std::shared_ptr<catalog::Model> make_model(std::string name) {

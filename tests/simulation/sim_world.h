@@ -43,7 +43,9 @@ struct SimWorld {
   std::function<void(const std::string& model, const std::string& instance,
                      const residency::LaunchPlan& plan)>
       on_admit;
-  residency::FindModel find_model;                        // the catalogue, if there is one
+  // The catalogue, if there is one when the environment is made.
+  residency::FindModel find_model;
+  std::vector<std::shared_ptr<const catalog::Model>> configured_pins;
   std::optional<std::vector<core::ProgramFile>> program;  // of every model's provenance
   int standing_met = 0;                                   // requests that a failure refused
   std::uint64_t free_memory = 8ULL << 30U;                // of the host, bytes

@@ -60,6 +60,19 @@ std::string who_goes(const std::vector<Victim>& victims, const DomainBytes& bank
   return listed(parts);
 }
 
+// "a has 5 GiB of host and c has 1 GiB of host"
+std::string who_is_pinned(const std::vector<std::string>& models, const Snapshot& snapshot) {
+  std::vector<std::string> parts;
+  for (const std::string& model : models) {
+    DomainBytes bytes;
+    for (const Entry& entry : snapshot.entries) {
+      if (entry.pinned && entry.model == model) bytes += entry.charge;
+    }
+    parts.push_back(model + " has " + in_words(bytes, snapshot));
+  }
+  return listed(std::move(parts));
+}
+
 std::string waits_for(const Park& park, const Snapshot& snapshot) {
   const std::string models = listed(models_of(park.blockers, snapshot));
   switch (park.what) {
@@ -123,8 +136,8 @@ struct Sentence {
       case RefuseWhy::kNeverFits:
         return numbers + ", which is " + lacking + " more than models may ever have here.";
       case RefuseWhy::kPinned:
-        return numbers + ". Pinned models are in the way (" + listed(it.models) + "): " + lacking +
-               " are missing until that changes.";
+        return numbers + ". Pinned models are in the way (" + who_is_pinned(it.models, snapshot) +
+               "): " + lacking + " are missing until that changes.";
       case RefuseWhy::kStuck:
         return numbers + ". Processes that were killed and do not go are in the way (" +
                listed(it.models) + "): " + lacking + " are missing.";
@@ -232,7 +245,7 @@ Error error_of(const Refuse& refuse, const Snapshot& snapshot, const Need& need,
       if (fits) message += would_fit_words(*fits);
       return {Reason::kInsufficientMemory, std::move(message), std::move(extras)};
     case RefuseWhy::kPinned:
-      message += " `berth unpin` makes room.";
+      message += " `berth unpin` makes room, or a configuration that does not pin them.";
       break;
     case RefuseWhy::kForeign:
       extras.retry_after_seconds = whole_seconds(snapshot.policy.foreign_wait);

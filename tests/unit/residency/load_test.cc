@@ -228,7 +228,8 @@ TEST_F(ResidencyTest, M15_ZeroIsNever) {
 }
 
 TEST_F(ResidencyTest, M16_APinnedModelIsNotUnloadedForIdleness) {
-  demo_->settings.pin = true;
+  world_.configured_pins = {demo_};
+  residency_->catalog_changed();
   served(demo_)->lease = {};
   world_.clock.advance(minutes(60));
   EXPECT_EQ(state(), "ready");

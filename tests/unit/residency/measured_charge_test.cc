@@ -23,6 +23,14 @@ class MeasuredChargeTest : public RoomTest {
       const auto at = models_.find(name);
       return at == models_.end() ? nullptr : at->second;
     };
+    restart();
+  }
+  // These are in the catalogue, too.
+  std::shared_ptr<catalog::Model> host_model(const std::string& name, std::uint64_t mib) {
+    return models_[name] = RoomTest::host_model(name, mib);
+  }
+  std::shared_ptr<catalog::Model> device_model(const std::string& name, std::uint64_t mib) {
+    return models_[name] = RoomTest::device_model(name, mib);
   }
   static MeasuredCharge host(std::uint64_t mib) {
     MeasuredCharge charge;
@@ -46,7 +54,6 @@ class MeasuredChargeTest : public RoomTest {
   }
   // A load of it fails for want of memory; its failure stands then.
   void fail_load(const std::shared_ptr<catalog::Model>& model) {
-    models_[model->name] = model;
     sim::WorkerScript& script = scripts_[model->name];
     script.fate = sim::Fate::kSaysLoadFailed;
     script.failure_class = "resource";

@@ -23,8 +23,9 @@ class StandingFailureTest : public ResidencyTest {
  protected:
   StandingFailureTest() {
     world_.find_model = [this](const std::string& name) -> std::shared_ptr<const catalog::Model> {
-      return name == demo_->name ? demo_ : nullptr;
+      return name == demo_->name ? demo_ : other_;
     };
+    residency_ = std::make_unique<Residency>(world_.environment());
   }
   void script_fate(sim::Fate fate) {
     sim::WorkerScript one;
@@ -70,6 +71,8 @@ class StandingFailureTest : public ResidencyTest {
     EXPECT_EQ(world_.store.failure_records().size(), 1U);
     return world_.store.failure_records().begin()->second;
   }
+
+  std::shared_ptr<catalog::Model> other_;  // in the catalogue, too
 };
 
 TEST_F(StandingFailureTest, L22_ARequestIsRefusedAtOnceWithoutAProcess) {
@@ -106,7 +109,8 @@ TEST_F(StandingFailureTest, T8_PollingStartsOneProcess) {
 // T9: and nobody else suffers.
 TEST_F(StandingFailureTest, T9_L25_OtherModelsLoad) {
   fail_load(sim::Fate::kExitsLoading);
-  EXPECT_TRUE(served(sim::make_model("other"))->lease);
+  other_ = sim::make_model("other");
+  EXPECT_TRUE(served(other_)->lease);
 }
 
 TEST_F(StandingFailureTest, L18_TheRecordIsComplete) {
@@ -582,9 +586,9 @@ TEST_F(RestoreTest, L24_WhatIsReadLateDoesNotOvertakeANewerLoad) {
   restart_without_store();
   world_.clock.advance(seconds(6));
   EXPECT_TRUE(served(demo_)->lease);
-  auto other = sim::make_model("other");
+  other_ = sim::make_model("other");
   script_fate(sim::Fate::kSaysLoadFailed);
-  run_until_answered(*request(other));
+  run_until_answered(*request(other_));
   world_.store.fail_reads = false;
   world_.clock.advance(minutes(1));
   const auto& records = world_.store.failure_records();

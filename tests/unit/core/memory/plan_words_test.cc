@@ -147,8 +147,8 @@ TEST(PlanWords, M14_WhatLiftsARefusalIsSaid) {
   Error error = error_of(as<Refuse>(plan(snapshot, need)), snapshot, need, kWall);
   EXPECT_EQ(error.reason, Reason::kNoRoom);
   EXPECT_FALSE(error.extras->retry_after_seconds);
-  EXPECT_THAT(error.message, HasSubstr("Pinned models are in the way (a)"));
-  EXPECT_THAT(error.message, HasSubstr("`berth unpin` makes room."));
+  EXPECT_THAT(error.message, HasSubstr("Pinned models are in the way (a has 5.00 GiB of host)"));
+  EXPECT_THAT(error.message, HasSubstr("`berth unpin` makes room"));
 
   snapshot.entries[0] = in_state(1, "a", in_host(5 * kGiB), EntryState::kStuck);
   error = error_of(as<Refuse>(plan(snapshot, need)), snapshot, need, kWall);
