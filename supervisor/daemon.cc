@@ -368,9 +368,13 @@ class Daemon {
     unplaced_.emplace(UnplacedModels::Parts{.events = *events_,
                                             .catalog = [this] { return catalog_->snapshot(); },
                                             .problem = access.device_problem});
+    check_.emplace(ModelCheck::Parts{
+        .clock = clock_, .events = *events_, .run_alone = run_alone_, .files_changed = [this] {
+          catalog_->rescan();
+        }});
     access.check = [this](std::shared_ptr<const catalog::Model> model,
                           std::function<void(Status)> done) {
-      check_.check(std::move(model), std::move(done));
+      check_->check(std::move(model), std::move(done));
     };
     return access;
   }
@@ -683,9 +687,7 @@ class Daemon {
   std::optional<MeasuredLoads> measured_;
   std::optional<ModelNeeds> needs_;
   std::optional<UnplacedModels> unplaced_;
-  ModelCheck check_{{.clock = clock_, .run_blocking = run_blocking_, .files_changed = [this] {
-                       catalog_->rescan();
-                     }}};
+  std::optional<ModelCheck> check_;
   std::unique_ptr<residency::RequestBook> requests_;
   std::unique_ptr<residency::Residency> residency_;
   std::optional<LoopMonitor> monitor_;

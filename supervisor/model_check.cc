@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "common/durations.h"
 #include "common/gguf/gguf.h"
 #include "common/text.h"
 #include "supervisor/catalog/file_stamp.h"
 #include "supervisor/catalog/file_words.h"
+#include "supervisor/catalog/model_parts.h"
 #include "supervisor/core/failure.h"
 #include "supervisor/core/redact.h"
 
@@ -21,6 +23,7 @@ namespace {
 
 constexpr std::size_t kReasonBytes = 512;
 constexpr double kRetrySeconds = 2;  // a scan of the catalogue
+constexpr std::size_t kMostAtOnce = 4;
 
 using catalog::file_name_of;
 
@@ -85,6 +88,11 @@ ModelCheckResult check_model_files(const catalog::Model& model) {
                               " was replaced or written to and has to be looked at again; repeat "
                               "the request in a moment");
   }
+  if (model.parts_stamp != 0 && catalog::parts_stamp(model) != model.parts_stamp) {
+    return changed(model,
+                   "its draft model or an adapter was replaced or written to and has to be "
+                   "looked at again; repeat the request in a moment");
+  }
   std::vector<std::string> headers = model.settings.adapters;
   headers.push_back(model.path);
   if (!model.settings.draft.empty()) headers.push_back(model.settings.draft);
@@ -100,14 +108,49 @@ ModelCheckResult check_model_files(const catalog::Model& model) {
   return {};
 }
 
+ModelCheck::ModelCheck(Parts parts)
+    : parts_(std::move(parts)),
+      looks_(parts_.clock, parts_.run_alone, {.patience = kPatience, .most_at_once = kMostAtOnce}) {
+}
+
 void ModelCheck::check(std::shared_ptr<const catalog::Model> model,
                        std::function<void(Status)> done) {
-  parts_.run_blocking([this, model = std::move(model), done = std::move(done)] {
-    parts_.clock.post([this, done, result = check_model_files(*model)] {
-      if (result.files_changed && parts_.files_changed) parts_.files_changed();
-      done(result.status);
-    });
+  const std::string name = model->name;
+  // What holds that look would hold another one.
+  if (looks_.late(name)) return parts_.clock.post([done = std::move(done)] { done({}); });
+  Asked& asked = asked_[name];
+  asked.model = std::move(model);
+  asked.done = std::move(done);
+  asked.since = parts_.clock.now();
+  asked.deadline = parts_.clock.sleep_for(kPatience, [this, name] { give_up(name); });
+  look(name);
+}
+
+void ModelCheck::look(const std::string& name) {
+  const std::shared_ptr<const catalog::Model> model = asked_.at(name).model;
+  looks_.begin(name, [this, model] {
+    return [this, model, result = check_model_files(*model)] { take(model, result); };
   });
+}
+
+void ModelCheck::take(const std::shared_ptr<const catalog::Model>& model,
+                      const ModelCheckResult& result) {
+  if (result.files_changed && parts_.files_changed) parts_.files_changed();
+  const auto asked = asked_.find(model->name);
+  if (asked == asked_.end()) return;  // it came too late
+  // Another one is asked about by now.
+  if (asked->second.model != model) return look(model->name);
+  const auto node = asked_.extract(asked);
+  node.mapped().done(result.status);
+}
+
+void ModelCheck::give_up(const std::string& name) {
+  const auto node = asked_.extract(name);  // with the timer that calls, and its name
+  const Asked& asked = node.mapped();
+  parts_.events.emit_typed(
+      events::CheckLate{.model = asked.model->name,
+                        .waited_ms = whole_milliseconds(parts_.clock.now() - asked.since)});
+  asked.done({});
 }
 
 }  // namespace berth

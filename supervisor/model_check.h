@@ -1,12 +1,16 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
-#include <utility>
+#include <string>
 
 #include "common/clock.h"
+#include "common/event.h"
 #include "common/result.h"
 #include "supervisor/catalog/model.h"
+#include "supervisor/patient_looks.h"
 #include "supervisor/process/async.h"
 
 namespace berth {
@@ -24,25 +28,45 @@ struct ModelCheckResult {
 // with what is wrong and what to do.
 ModelCheckResult check_model_files(const catalog::Model& model);
 
-// Does so on the pool. Core strand only; lives as long as the program.
+// Does so where a file system that hangs holds nobody else up. Core strand only; lives as long as
+// the program.
 class ModelCheck {
  public:
+  // After so long the answer is that nothing is wrong: the load is tried, and its own watches (L8)
+  // find out.
+  static constexpr Duration kPatience = std::chrono::seconds(10);
+
   struct Parts {
     Clock& clock;
-    process::RunBlocking run_blocking;
+    EventSink& events;
+    process::RunBlocking run_alone;         // on a thread of its own, which may never end
     std::function<void()> files_changed{};  // the catalogue has to look again; may be empty
   };
 
-  explicit ModelCheck(Parts parts) : parts_(std::move(parts)) {}
+  explicit ModelCheck(Parts parts);
   ModelCheck(const ModelCheck&) = delete;
   ModelCheck& operator=(const ModelCheck&) = delete;
   ~ModelCheck() = default;
 
-  // As MemoryAccess::check.
+  // As MemoryAccess::check. One model is looked at once at a time: who asks again before the answer
+  // takes the place of who asked before, who gets none.
   void check(std::shared_ptr<const catalog::Model> model, std::function<void(Status)> done);
 
  private:
+  struct Asked {
+    std::shared_ptr<const catalog::Model> model;
+    std::function<void(Status)> done;
+    SteadyTime since{};
+    Timer deadline;
+  };
+
+  void look(const std::string& name);
+  void take(const std::shared_ptr<const catalog::Model>& model, const ModelCheckResult& result);
+  void give_up(const std::string& name);
+
   Parts parts_;
+  PatientLooks looks_;
+  std::map<std::string, Asked> asked_;  // by model
 };
 
 }  // namespace berth

@@ -14,18 +14,6 @@
 namespace berth::catalog {
 namespace {
 
-// Of everything that Model::parts is made of: which files, and as they are now.
-std::uint64_t parts_stamp(const Model& model) {
-  std::uint64_t stamp = model.file_stamp;
-  const auto add = [&stamp](const std::string& path) {
-    stamp = mix_stamp(stamp, std::hash<std::string>()(path));
-    stamp = mix_stamp(stamp, path.empty() ? 0 : file_stamp(path));
-  };
-  add(model.settings.draft);
-  for (const std::string& path : model.settings.adapters) add(path);
-  return stamp;
-}
-
 // The problem of a companion, with what to do about it.
 Error companion_problem(std::string_view what, const std::string& path, const Error& error,
                         std::string_view setting) {
@@ -37,6 +25,17 @@ Error companion_problem(std::string_view what, const std::string& path, const Er
 }
 
 }  // namespace
+
+std::uint64_t parts_stamp(const Model& model) {
+  std::uint64_t stamp = model.file_stamp;
+  const auto add = [&stamp](const std::string& path) {
+    stamp = mix_stamp(stamp, std::hash<std::string>()(path));
+    stamp = mix_stamp(stamp, path.empty() ? 0 : file_stamp(path));
+  };
+  add(model.settings.draft);
+  for (const std::string& path : model.settings.adapters) add(path);
+  return stamp;
+}
 
 PartsReader::PartsReader(const Catalog* previous) {
   if (previous == nullptr) return;

@@ -12,6 +12,10 @@
 
 namespace berth::catalog {
 
+// Of everything that Model::parts is made of: which files, and as they are now; for this process
+// only. The model's own are taken as its file_stamp says. Blocks on the file system.
+std::uint64_t parts_stamp(const Model& model);
+
 // Finds out what of the models' files costs memory. Lives for one scan, in which a file that
 // several models name is read once; any one thread. Blocks on the file system.
 class PartsReader {

@@ -23,6 +23,9 @@ using core::Mutation;
 
 namespace {
 
+// A file that was sound may have been written to since.
+constexpr Duration kVerdictAge = std::chrono::seconds(2);
+
 // What makes the dearest byte the cheapest one, for a mutation.
 Duration inverse_cost(const core::Entry& entry) {
   constexpr double kMiB = 1 << 20U;
@@ -106,7 +109,8 @@ bool Room::checked(const Demand& demand) {
   if (!check) return true;
   const std::string& model = demand.model->name;
   Check& one = checks_[model];
-  if (one.model == demand.model) return one.passed;
+  const bool stale = one.passed && environment_.clock.now() - one.since > kVerdictAge;
+  if (one.model == demand.model && !stale) return one.passed;
   one = {.model = demand.model};  // the catalogue may know another one by now
   check(demand.model, [self = self_, model, looked_at = demand.model](const Status& status) {
     Room* const room = *self;
@@ -116,6 +120,7 @@ bool Room::checked(const Demand& demand) {
     if (asked->second.passed) return;
     if (status) {
       asked->second.passed = true;
+      asked->second.since = room->environment_.clock.now();
     } else {
       room->checks_.erase(asked);
       room->host_.refuse_demand(model, status.error());

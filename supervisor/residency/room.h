@@ -121,6 +121,7 @@ class Room {
   struct Check {
     std::shared_ptr<const catalog::Model> model;  // as it was looked at
     bool passed = false;
+    SteadyTime since{};  // of the answer
   };
   friend class RoomPass;
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -86,8 +87,19 @@ TEST_F(CheckOfFiles, L25_FilesMustBeThoseThatTheCatalogueKnows) {
   EXPECT_EQ(problem(), "");
 }
 
+TEST_F(CheckOfFiles, L25_ADraftMustBeTheOneThatTheCatalogueKnows) {
+  EXPECT_TRUE(test_models::write_model({.layers = 2}, dir_.file("draft.gguf")));
+  const ModelCheckResult result = check_model_files(*model_);
+  ASSERT_FALSE(result.status);
+  EXPECT_TRUE(result.files_changed);
+  EXPECT_THAT(result.status.error().message, HasSubstr("its draft model or an adapter"));
+  look();
+  EXPECT_EQ(problem(), "");
+}
+
 TEST_F(CheckOfFiles, L25_HeadersMustMakeSense) {
   fs::resize_file(dir_.file("draft.gguf"), 100);
+  look();
   EXPECT_THAT(problem(), HasSubstr("draft.gguf"));
 }
 
@@ -106,32 +118,82 @@ TEST_F(CheckOfFiles, L25_ACommandHasNoFilesOfItsOwn) {
   EXPECT_EQ(problem(), "");
 }
 
-TEST_F(CheckOfFiles, L25_WorksOnThePoolAndTellsTheCatalogue) {
-  sim::SimWorld world;
-  std::vector<std::function<void()>> pool;
-  int told = 0;
-  ModelCheck check(
-      {.clock = world.clock,
-       .run_blocking = [&](std::function<void()> work) { pool.push_back(std::move(work)); },
-       .files_changed = [&] { ++told; }});
-  std::optional<Status> answer;
-  const auto ask = [&] {
-    answer.reset();
-    check.check(model_, [&](Status status) { answer = std::move(status); });
-    world.clock.settle();
-    EXPECT_FALSE(answer);
-    for (const auto& work : std::exchange(pool, {})) work();
-    EXPECT_FALSE(answer) << "on the core strand";
-    world.clock.settle();
-    ASSERT_TRUE(answer);
+// What a thread does is done when the test says so.
+class PatientCheck : public CheckOfFiles {
+ protected:
+  void ask() {
+    answer_.reset();
+    check_.check(model_, [this](Status status) { answer_ = std::move(status); });
+    world_.clock.settle();
+  }
+  void work() {
+    for (const auto& one : std::exchange(threads_, {})) one();
+  }
+
+  sim::SimWorld world_;
+  std::vector<std::function<void()>> threads_;
+  int told_ = 0;
+  std::optional<Status> answer_;
+  ModelCheck check_{
+      {.clock = world_.clock,
+       .events = world_.events,
+       .run_alone = [this](std::function<void()> work) { threads_.push_back(std::move(work)); },
+       .files_changed = [this] { ++told_; }}};
+};
+
+TEST_F(PatientCheck, L25_WorksElsewhereAndTellsTheCatalogue) {
+  const auto look_and_answer = [this] {
+    ask();
+    EXPECT_FALSE(answer_);
+    work();
+    EXPECT_FALSE(answer_) << "on the core strand";
+    world_.clock.settle();
+    ASSERT_TRUE(answer_);
   };
-  ask();
-  EXPECT_TRUE(*answer);
-  EXPECT_EQ(told, 0);
+  look_and_answer();
+  EXPECT_TRUE(*answer_);
+  EXPECT_EQ(told_, 0);
   EXPECT_TRUE(test_models::write_model({.layers = 3, .shards = 3}, dir_.file("models/m.gguf")));
+  look_and_answer();
+  EXPECT_FALSE(*answer_);
+  EXPECT_EQ(told_, 1);
+}
+
+TEST_F(PatientCheck, L25_ADiskThatHangsHoldsALoadUpForTenSeconds) {
   ask();
-  EXPECT_FALSE(*answer);
-  EXPECT_EQ(told, 1);
+  world_.clock.advance(std::chrono::milliseconds(9900));
+  EXPECT_FALSE(answer_);
+  world_.clock.advance(std::chrono::milliseconds(200));
+  ASSERT_TRUE(answer_);
+  EXPECT_TRUE(*answer_) << "the load is tried";
+  ASSERT_EQ(world_.events.count("model.check_late"), 1U);
+  EXPECT_EQ(sim::SimEvents::field(*world_.events.last("model.check_late"), "model"), "m");
+  ask();
+  EXPECT_TRUE(answer_) << "no second look is begun behind the first";
+  EXPECT_EQ(threads_.size(), 1U);
+  work();
+  world_.clock.settle();
+  ask();
+  EXPECT_FALSE(answer_) << "it is looked again as soon as the disk answers";
+  work();
+  world_.clock.settle();
+  EXPECT_TRUE(answer_);
+  EXPECT_EQ(world_.events.count("model.check_late"), 1U);
+}
+
+TEST_F(PatientCheck, L25_TheAnswerIsAboutTheModelThatWasAskedAboutLast) {
+  ask();
+  fs::resize_file(dir_.file("draft.gguf"), 100);
+  look();
+  ask();
+  ASSERT_EQ(threads_.size(), 1U);
+  work();  // of the first one
+  world_.clock.settle();
+  EXPECT_FALSE(answer_);
+  work();
+  world_.clock.settle();
+  ASSERT_TRUE(answer_);
+  EXPECT_THAT(answer_->error().message, HasSubstr("draft.gguf"));
 }
 
 }  // namespace

@@ -32,6 +32,22 @@ TEST_F(RoomTest, M14_WhatNeverFitsIsRefusedWithItsNumbers) {
   EXPECT_EQ(residency_->room_counters().refusals.at("never_fits"), 1U);
 }
 
+TEST_F(RoomTest, M14_AProgramThatWasSeenToTakeTooMuchIsRefusedWithTheWayOut) {
+  const auto program = host_model("program", 2000);
+  program->settings.kind = catalog::Kind::kCommand;
+  const auto refusal = [&] {
+    const auto client = request(program);
+    world_.clock.settle();
+    EXPECT_TRUE(client->failed_with(Reason::kInsufficientMemory));
+    return client->error ? client->error->message : std::string();
+  };
+  EXPECT_THAT(refusal(), testing::HasSubstr("declare `memory` in its section if it takes less by "
+                                            "now, or raise the budget of host."));
+  program->settings.memory = {{"host", 2000 * kMiB}};
+  EXPECT_THAT(refusal(), testing::HasSubstr("Its `memory` says so: correct it, or raise the budget "
+                                            "of host."));
+}
+
 TEST_F(RoomTest, M14_NothingIsEvictedForWhatNeverFits) {
   resident(host_model("a", 600));
   world_.clock.advance(seconds(20));

@@ -80,10 +80,12 @@ TEST_F(RoomTest, M6_TwoThatAreAskedForAtOnceShareTheBudget) {
 }
 
 TEST_F(RoomTest, L25_NobodyGoesForAModelWhoseFileBrokeWhileItWasWaitedFor) {
-  resident(host_model("a", 600));
+  const std::shared_ptr<const catalog::Model> other = host_model("a", 600);
   const std::shared_ptr<catalog::Model> asked = host_model("b", 600);
   std::shared_ptr<const catalog::Model> known = asked;
-  world_.find_model = [&](const std::string& name) { return name == "b" ? known : nullptr; };
+  world_.find_model = [&](const std::string& name) { return name == "b" ? known : other; };
+  restart();
+  resident(sim::make_model("a"));
   const auto b = request(asked);
   world_.clock.advance(seconds(5));
   auto broken = std::make_shared<catalog::Model>(*known);
@@ -93,6 +95,53 @@ TEST_F(RoomTest, L25_NobodyGoesForAModelWhoseFileBrokeWhileItWasWaitedFor) {
   EXPECT_TRUE(b->error);
   EXPECT_EQ(state_of("a"), "ready");
   EXPECT_EQ(world_.events.count("model.evicted"), 0U);
+}
+
+TEST_F(RoomTest, L25_FilesAreLookedAtAgainWhereTheLastLookIsOld) {
+  const auto a = host_model("a", 600);
+  bool sane = true;
+  std::unique_ptr<TestClient> user;
+  world_.memory.files_are_sane = [&](const std::string& /*model*/) {
+    if (user == nullptr) user = request(a);  // so that a does not go for this look
+    return sane;
+  };
+  restart();
+  resident(a);
+  world_.clock.advance(seconds(11));
+  const auto b = request(host_model("b", 600));
+  world_.clock.settle();
+  ASSERT_TRUE(user && user->lease);
+  ASSERT_EQ(b->answers, 0);
+  sane = false;
+  world_.clock.advance(seconds(5));
+  user->lease = {};
+  world_.clock.advance(seconds(30));
+  EXPECT_TRUE(b->failed_with(Reason::kLoadFailed));
+  EXPECT_EQ(state_of("a"), "ready");
+}
+
+TEST_F(RoomTest, M14_WhoWaitsForAModelThatIsGoneLearnsThat) {
+  std::map<std::string, std::shared_ptr<const catalog::Model>> catalog;
+  world_.find_model = [&](const std::string& name) { return catalog[name]; };
+  restart();
+  const auto a = host_model("a", 600);
+  const auto b = host_model("b", 600);
+  const auto c = host_model("c", 600);
+  catalog = {{"a", a}, {"b", b}, {"c", c}};
+  resident(a);
+  const auto gone = request(b);
+  const auto taken = request(c);
+  world_.clock.advance(seconds(5));
+  ASSERT_EQ(gone->answers + taken->answers, 0);
+  catalog.erase("b");
+  catalog["c"] = a;  // its name is an alias of another one now
+  residency_->catalog_changed();
+  world_.clock.settle();
+  for (const auto* client : {gone.get(), taken.get()}) {
+    ASSERT_TRUE(client->failed_with(Reason::kUnknownModel));
+    EXPECT_THAT(client->error->message, testing::HasSubstr("is not in the catalogue any more"));
+  }
+  EXPECT_EQ(state_of("a"), "ready");
 }
 
 TEST_F(RoomTest, M8_AVictimThatGetsARequestBeforeItsStopIsLeftAlone) {
