@@ -42,6 +42,7 @@
 #include "supervisor/fd_wait.h"
 #include "supervisor/fronts.h"
 #include "supervisor/key_keeper.h"
+#include "supervisor/known_architectures.h"
 #include "supervisor/launch_preparer.h"
 #include "supervisor/leftover_cleaner.h"
 #include "supervisor/load_provenance.h"
@@ -70,6 +71,7 @@
 #include "supervisor/unplaced_models.h"
 #include "supervisor/worker_command.h"
 #include "supervisor/worker_connectors.h"
+#include "supervisor/worker_question.h"
 
 namespace berth {
 namespace {
@@ -368,10 +370,20 @@ class Daemon {
     unplaced_.emplace(UnplacedModels::Parts{.events = *events_,
                                             .catalog = [this] { return catalog_->snapshot(); },
                                             .problem = access.device_problem});
+    architectures_.emplace(WorkerQuestion::Parts{.clock = clock_,
+                                                 .launcher = *launcher_,
+                                                 .on_readable = readable_on(io_),
+                                                 .program = ground_->worker,
+                                                 .environment = listing_environment(environment_)});
     check_.emplace(ModelCheck::Parts{
-        .clock = clock_, .events = *events_, .run_alone = run_alone_, .files_changed = [this] {
-          catalog_->rescan();
-        }});
+        .clock = clock_,
+        .events = *events_,
+        .run_alone = run_alone_,
+        .files_changed = [this] { catalog_->rescan(); },
+        .knows =
+            [this](const std::string& architecture, std::function<void(bool)> done) {
+              architectures_->ask(architecture, std::move(done));
+            }});
     access.check = [this](std::shared_ptr<const catalog::Model> model,
                           std::function<void(Status)> done) {
       check_->check(std::move(model), std::move(done));
@@ -687,6 +699,7 @@ class Daemon {
   std::optional<MeasuredLoads> measured_;
   std::optional<ModelNeeds> needs_;
   std::optional<UnplacedModels> unplaced_;
+  std::optional<KnownArchitectures> architectures_;
   std::optional<ModelCheck> check_;
   std::unique_ptr<residency::RequestBook> requests_;
   std::unique_ptr<residency::Residency> residency_;

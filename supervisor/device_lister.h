@@ -1,16 +1,12 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "common/clock.h"
 #include "common/result.h"
 #include "supervisor/core/memory/domain_table.h"
-#include "supervisor/process/async.h"
-#include "supervisor/process/launcher.h"
+#include "supervisor/worker_question.h"
 
 namespace berth {
 
@@ -34,16 +30,7 @@ class DeviceLister {
 // as the program.
 class WorkerDeviceLister final : public DeviceLister {
  public:
-  static constexpr Duration kDeadline = std::chrono::seconds(5);
-  static constexpr std::size_t kMostOutput = std::size_t{256} << 10U;
-
-  struct Parts {
-    Clock& clock;
-    process::Launcher& launcher;
-    process::OnReadable on_readable;
-    std::string program;                   // absolute path of berth-worker
-    std::vector<std::string> environment;  // its whole one
-  };
+  using Parts = WorkerQuestion::Parts;
 
   explicit WorkerDeviceLister(Parts parts);
   WorkerDeviceLister(const WorkerDeviceLister&) = delete;
@@ -53,10 +40,8 @@ class WorkerDeviceLister final : public DeviceLister {
   void list(std::function<void(Devices)> done) override;
 
  private:
-  class Run;
-
-  Parts parts_;
-  std::shared_ptr<Run> run_;  // the last one
+  const Parts parts_;
+  std::shared_ptr<WorkerQuestion> run_;  // the last one
 };
 
 }  // namespace berth

@@ -140,8 +140,22 @@ void ModelCheck::take(const std::shared_ptr<const catalog::Model>& model,
   if (asked == asked_.end()) return;  // it came too late
   // Another one is asked about by now.
   if (asked->second.model != model) return look(model->name);
+  if (!result.status || !parts_.knows || model->architecture.empty()) {
+    return answer(model, result.status);
+  }
+  parts_.knows(model->architecture, [this, model](bool known) {
+    if (known) return answer(model, {});
+    answer(model, broken(*model, "berth-worker's libllama does not know its architecture '" +
+                                     model->architecture + "'; it takes a newer one")
+                      .status);
+  });
+}
+
+void ModelCheck::answer(const std::shared_ptr<const catalog::Model>& model, const Status& status) {
+  const auto asked = asked_.find(model->name);
+  if (asked == asked_.end() || asked->second.model != model) return;
   const auto node = asked_.extract(asked);
-  node.mapped().done(result.status);
+  node.mapped().done(status);
 }
 
 void ModelCheck::give_up(const std::string& name) {

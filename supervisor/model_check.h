@@ -41,6 +41,8 @@ class ModelCheck {
     EventSink& events;
     process::RunBlocking run_alone;         // on a thread of its own, which may never end
     std::function<void()> files_changed{};  // the catalogue has to look again; may be empty
+    // As KnownArchitectures::ask. Empty: all are known.
+    std::function<void(const std::string& architecture, std::function<void(bool)> done)> knows{};
   };
 
   explicit ModelCheck(Parts parts);
@@ -62,6 +64,7 @@ class ModelCheck {
 
   void look(const std::string& name);
   void take(const std::shared_ptr<const catalog::Model>& model, const ModelCheckResult& result);
+  void answer(const std::shared_ptr<const catalog::Model>& model, const Status& status);
   void give_up(const std::string& name);
 
   Parts parts_;

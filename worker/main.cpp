@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "worker/engine/llama_architectures.h"
 #include "worker/engine/llama_devices.h"
 #include "worker/engine/llama_load.h"
 #include "worker/engine/llama_templates.h"
@@ -45,6 +46,10 @@ int main(int argc, char** argv) {
       return 0;
     case worker::Options::Action::kDevices:
       print(worker::llama_devices_json());
+      return 0;
+    case worker::Options::Action::kArchitecture:
+      print("architecture " + options->architecture + ": " +
+            (worker::llama_knows_architecture(options->architecture) ? "known\n" : "unknown\n"));
       return 0;
     case worker::Options::Action::kSandboxReport:
       print(worker::probe_sandbox().json());

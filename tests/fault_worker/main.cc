@@ -101,6 +101,10 @@ int worker_main(std::span<const char* const> arguments) {
     write_all(STDOUT_FILENO, "[]\n");
     return 0;
   }
+  if (options->action == worker::Options::Action::kArchitecture) {
+    write_all(STDOUT_FILENO, "architecture " + options->architecture + ": known\n");
+    return 0;
+  }
   if (options->action == worker::Options::Action::kHelp) {
     write_all(STDOUT_FILENO, std::string(worker::help_text()));
     return 0;

@@ -144,6 +144,11 @@ std::vector<Option> base_options() {
          o.action = Options::Action::kDevices;
          return {};
        }},
+      {"--knows-architecture", true,
+       [](O& o, Text v) {
+         o.action = Options::Action::kArchitecture;
+         return set_text("--knows-architecture", v, o.architecture);
+       }},
       {"--help", false,
        [](O& o, Text) -> Status {
          o.action = Options::Action::kHelp;
@@ -277,6 +282,7 @@ std::string_view help_text() {
   --sandbox on|off         off: the worker may do all that its user may (default: on)
   --sandbox-report         says as JSON which parts of the sandbox this kernel has, and exits
   --devices                lists ggml's devices as JSON and exits
+  --knows-architecture NAME  says whether libllama has it, and exits
   --version, --help
 )";
 }

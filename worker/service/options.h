@@ -12,7 +12,14 @@ namespace berth::worker {
 
 // The command line of berth-worker.
 struct Options {
-  enum class Action : std::uint8_t { kServe, kVersion, kDevices, kSandboxReport, kHelp };
+  enum class Action : std::uint8_t {
+    kServe,
+    kVersion,
+    kDevices,
+    kArchitecture,
+    kSandboxReport,
+    kHelp
+  };
   Action action = Action::kServe;
   EngineSettings engine;
   std::string socket;
@@ -23,6 +30,7 @@ struct Options {
   bool parent_stdin = false;
   bool prove_micro_batch = false;  // before it is ready
   bool sandbox = true;
+  std::string architecture;  // that is asked about
 };
 
 // `arguments` without the program's name. Values are taken as `--name VALUE` or `--name=VALUE`.

@@ -195,6 +195,10 @@ TEST(OneShot, Uses) {
   const auto devices = run({"--devices"}, false);
   EXPECT_EQ(devices.first, 0);
   EXPECT_THAT(devices.second, HasSubstr("\"type\":\"cpu\""));
+  EXPECT_THAT(run({"--knows-architecture", "qwen3"}).second,
+              HasSubstr("architecture qwen3: known\n"));
+  EXPECT_THAT(run({"--knows-architecture", "nobodys"}).second,
+              HasSubstr("architecture nobodys: unknown\n"));
   EXPECT_EQ(run({"--help"}).first, 0);
   EXPECT_EQ(run({}).first, 2);
 }

@@ -133,12 +133,19 @@ class PatientCheck : public CheckOfFiles {
   sim::SimWorld world_;
   std::vector<std::function<void()>> threads_;
   int told_ = 0;
+  std::string asked_about_;
+  bool architecture_known_ = true;
   std::optional<Status> answer_;
   ModelCheck check_{
       {.clock = world_.clock,
        .events = world_.events,
        .run_alone = [this](std::function<void()> work) { threads_.push_back(std::move(work)); },
-       .files_changed = [this] { ++told_; }}};
+       .files_changed = [this] { ++told_; },
+       .knows =
+           [this](const std::string& architecture, const std::function<void(bool)>& done) {
+             asked_about_ = architecture;
+             done(architecture_known_);
+           }}};
 };
 
 TEST_F(PatientCheck, L25_WorksElsewhereAndTellsTheCatalogue) {
@@ -157,6 +164,21 @@ TEST_F(PatientCheck, L25_WorksElsewhereAndTellsTheCatalogue) {
   look_and_answer();
   EXPECT_FALSE(*answer_);
   EXPECT_EQ(told_, 1);
+}
+
+TEST_F(PatientCheck, L25_TheArchitectureMustBeKnownToTheWorker) {
+  ask();
+  work();
+  world_.clock.settle();
+  EXPECT_TRUE(answer_ && *answer_);
+  EXPECT_EQ(asked_about_, model_->architecture);
+  architecture_known_ = false;
+  ask();
+  work();
+  world_.clock.settle();
+  ASSERT_TRUE(answer_ && !*answer_);
+  EXPECT_THAT(answer_->error().message, AllOf(HasSubstr("no other model unloaded for it"),
+                                              HasSubstr("does not know its architecture 'llama'")));
 }
 
 TEST_F(PatientCheck, L25_ADiskThatHangsHoldsALoadUpForTenSeconds) {

@@ -83,6 +83,8 @@ TEST(Options, OneShotActionsNeedNothingElse) {
   EXPECT_EQ(parse({"--version"})->action, Options::Action::kVersion);
   EXPECT_EQ(parse({"--devices"})->action, Options::Action::kDevices);
   EXPECT_EQ(parse({"--help"})->action, Options::Action::kHelp);
+  EXPECT_EQ(parse({"--knows-architecture", "foo"})->action, Options::Action::kArchitecture);
+  EXPECT_EQ(parse({"--knows-architecture=foo"})->architecture, "foo");
 }
 
 TEST(Options, PlacementAndWhatGoesWithTheModel) {
