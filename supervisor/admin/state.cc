@@ -140,6 +140,7 @@ void put_waiters(const StateCopy& copy, const core::Caller& caller, Models& mode
     to.set_position(waiter.position);
     to.set_since_unix_ms(to_ms(waiter.since));
     to.set_until_unix_ms(to_ms(waiter.until));
+    if (waiter.eta) to.set_eta_ms(static_cast<std::uint64_t>(waiter.eta->count()));
   }
 }
 

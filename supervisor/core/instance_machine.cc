@@ -199,6 +199,16 @@ void InstanceMachine::on_event(const CloseOrdered& event, const Moment& now, Ins
   out.push_back(Action::kReportUnavailable);
 }
 
+void InstanceMachine::on_event(const ReopenOrdered& /*event*/, const Moment& now,
+                               InstanceActions& /*out*/) {
+  if (state_.value != State::kClosing) return;
+  cause_ = StopCause::kNone;
+  wait_.reset();
+  wanted_.set(Wanted::kReady, now);
+  job_.set(InstanceJob::kNone, now);
+  enter(State::kBusy, now);
+}
+
 void InstanceMachine::on_event(const LeaseGranted& /*event*/, const Moment& now,
                                InstanceActions& /*out*/) {
   if (!takes_leases()) return;

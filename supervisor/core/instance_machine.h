@@ -67,6 +67,8 @@ struct CloseOrdered {
   StopCause cause = StopCause::kNone;
   SteadyTime until{};
 };
+// Whom it was closed for does not need that any more: takes new work again.
+struct ReopenOrdered {};
 struct LeaseGranted {};
 struct LeaseReturned {
   bool client = false;  // a client's work, which counts as activity (M15)
@@ -76,7 +78,7 @@ struct TimePassed {};  // wake_at() is over
 using InstanceEvent =
     std::variant<NotLaunched, Launched, Listening, BecameReady, SaidLoadFailed, LogJudged, Stalled,
                  Wedged, Disconnected, LogCollected, OomProven, ProcessExited, StopOrdered,
-                 CloseOrdered, LeaseGranted, LeaseReturned, TimePassed>;
+                 CloseOrdered, ReopenOrdered, LeaseGranted, LeaseReturned, TimePassed>;
 
 // --- What is to be done about it, in this order.
 enum class InstanceAction : std::uint8_t {
@@ -167,6 +169,7 @@ class InstanceMachine {
   void on_event(const ProcessExited& event, const Moment& now, InstanceActions& out);
   void on_event(const StopOrdered& event, const Moment& now, InstanceActions& out);
   void on_event(const CloseOrdered& event, const Moment& now, InstanceActions& out);
+  void on_event(const ReopenOrdered& event, const Moment& now, InstanceActions& out);
   void on_event(const LeaseGranted& event, const Moment& now, InstanceActions& out);
   void on_event(const LeaseReturned& event, const Moment& now, InstanceActions& out);
   void on_event(const TimePassed& event, const Moment& now, InstanceActions& out);

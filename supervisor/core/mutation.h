@@ -34,6 +34,7 @@ enum class Mutation : std::uint8_t {
   kRefusedTooSoon,       // M14: what an eviction would make room for is refused
   kNeverReplanned,       // M8: who waits for the passing of time alone waits for ever
   kNeverClosed,          // M12: a busy model never gives its room away
+  kNeverReopened,        // M9: a busy model closes for one who has gone
   kIdleWorkEvicts,       // I3: idle work takes other models' room
   kGrowthIgnored,        // M5: what was measured does not change a charge
   kJobsNotTold,          // I4: idle work is not told to yield

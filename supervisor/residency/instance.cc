@@ -153,6 +153,10 @@ void Instance::close(core::StopCause cause, SteadyTime until) {
   feed(core::CloseOrdered{cause, until});
 }
 
+void Instance::reopen() {
+  feed(core::ReopenOrdered{});
+}
+
 void Instance::pin(bool pinned) {
   machine_.pin(pinned);
   arm_timer();

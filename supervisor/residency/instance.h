@@ -83,6 +83,8 @@ class Instance : public process::ChildObserver,
 
   void stop(core::StopCause cause);
   void close(core::StopCause cause, SteadyTime until);
+  // It was closing, and serves again.
+  void reopen();
   // Pinned, or not any more (M16).
   void pin(bool pinned);
   // A place, counted until lease_returned(). Requires free_places() > 0. `client`: not idle work.

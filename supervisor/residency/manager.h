@@ -154,10 +154,10 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void report_soon(Berth& berth);
   void report(const std::string& model);
   [[nodiscard]] bool tells_only_new(Berth& berth);
-  // Of one who waits in that place; absent: in none any more.
   // How long until it is loaded; absent: nothing is known of that.
   [[nodiscard]] std::optional<Duration> load_wait(const Berth& berth,
                                                   const Room::Waiting* room) const;
+  // Of one who waits in that place; absent: in none any more.
   [[nodiscard]] ClaimProgress progress_of(const Berth& berth,
                                           std::optional<std::uint32_t> position) const;
   void finish_shutdown();
@@ -179,6 +179,7 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void admit(const Demand& demand, const LaunchPlan& plan) override;
   void evict(const core::Victim& victim) override;
   void close(const Uuid& instance) override;
+  void reopen(const Uuid& instance) override;
   void refuse_demand(const std::string& model, const Error& error) override;
   void on_room_wait(const std::string& model) override;
   [[nodiscard]] bool others_pinned(const std::string& model) const override;

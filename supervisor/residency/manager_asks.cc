@@ -119,6 +119,7 @@ std::vector<QueuedWaiter> Manager::waiters() const {
       to.position = position;
       to.since = at(waiter.since);
       to.until = at(waiter.deadline);
+      to.eta = progress_of(berth, position).eta;
       if (const RequestEntry* const request = waiter.observer->claimant()) {
         to.request_id = request->arrival().id;
         to.tenant = request->arrival().tenant;

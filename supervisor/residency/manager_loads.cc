@@ -121,7 +121,6 @@ Lease Manager::grant(Instance& instance, const Waiter& waiter) {
   if (client) note_served(instance, waiter);
   instance.grant_lease(client);
   share_cores();
-  room_.changed();
   Lease::Impl::Place place;
   place.model = instance.model().name;
   place.instance = instance.machine().id();
@@ -152,7 +151,6 @@ void Manager::lease_returned(const std::string& model, const Uuid& instance, boo
   there->lease_returned(client);
   share_cores();
   end_job_load(berth);
-  room_.changed();
 }
 
 void Manager::end_job_load(Berth& berth) {
@@ -247,7 +245,11 @@ void Manager::on_instance_settled(Instance& instance) {
   }
   serve(berth);
   start_if_wanted(berth);
-  room_.changed();
+  if (is_terminal(state)) {
+    room_.changed();
+  } else {
+    room_.changed(machine.id());
+  }
   report_soon(berth);
   finish_shutdown();
 }

@@ -159,6 +159,18 @@ void Manager::close(const Uuid& id) {
                                                  : SteadyTime::max());
 }
 
+void Manager::reopen(const Uuid& id) {
+  const auto found = instances_.find(id);
+  if (found == instances_.end() || drain_until_) return;
+  const std::shared_ptr<Instance> instance = found->second;
+  Berth& berth = berths_.at(instance->model().name);
+  if (berth.current != nullptr || instance->machine().cause() != core::StopCause::kEvicted) return;
+  berth.current = instance.get();
+  environment_.events.emit_typed(
+      events::ModelReopened{.model = instance->model().name, .instance = instance->id_text()});
+  instance->reopen();
+}
+
 void Manager::refuse_demand(const std::string& model, const Error& error) {
   const auto berth = berths_.find(model);
   if (berth != berths_.end()) refuse_waiters(berth->second, error);

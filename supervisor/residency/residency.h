@@ -182,6 +182,7 @@ struct QueuedWaiter {
   std::uint32_t position = 0;  // 1 = next
   WallTime since{};
   WallTime until{};
+  std::optional<std::chrono::milliseconds> eta{};  // absent: nothing is known of that
 };
 
 // How an unload went.
@@ -219,9 +220,8 @@ struct Environment {
   store::Store& store;
   EventSink& events;
   // Builds the launch of a worker for a model, where the plan puts it: program, argv, environment,
-  // log file. May block, so
-  // it works on the pool and answers on the core strand, never from within the call. Errors: as
-  // Launcher::launch.
+  // log file. May block, so it works on the pool and answers on the core strand, never from within
+  // the call. Errors: as Launcher::launch.
   std::function<void(std::shared_ptr<const catalog::Model> model, const Uuid& instance,
                      const LaunchPlan& plan, std::function<void(Result<PreparedLaunch>)> done)>
       prepare_launch;

@@ -35,6 +35,15 @@ Duration inverse_cost(const core::Entry& entry) {
   return std::chrono::duration_cast<Duration>(inverse);
 }
 
+// Whether everybody's plan is the same with either. How many use it, and when its idleness began or
+// it was used last, counts only once nobody uses it any more.
+bool alike(const core::Entry& a, const core::Entry& b) {
+  return a.state == b.state && a.pinned == b.pinned && (a.clients > 0) == (b.clients > 0) &&
+         (a.soft > 0) == (b.soft > 0) && a.used_last_by_idle_work == b.used_last_by_idle_work &&
+         a.abandoned_since == b.abandoned_since && a.torn_down_before == b.torn_down_before &&
+         (a.clients > 0 || (a.idle_since == b.idle_since && a.last_used == b.last_used));
+}
+
 }  // namespace
 
 Room::Room(const Environment& environment, RoomHost& host, const Limits& limits)
@@ -55,6 +64,15 @@ void Room::demanded() {
 
 void Room::changed() {
   if (!waiting_.empty() || planning_) post();
+}
+
+void Room::changed(const Uuid& instance) {
+  if (posted_ || (waiting_.empty() && !planning_)) return;
+  const auto was = std::ranges::lower_bound(planned_, instance, {}, &core::Entry::id);
+  if (planning_ || was == planned_.end() || was->id != instance) return post();
+  core::Entry is{.id = instance};
+  host_.describe(instance, is);
+  if (!alike(*was, is)) post();
 }
 
 void Room::post() {
@@ -80,17 +98,17 @@ void Room::plan_all() {
     const bool idle = demand.caller == core::CallerClass::kIdle;
     return std::tuple(idle, demand.since, demand.model->name);
   });
-  if (!demands.empty()) {
-    planning_ = true;
-    RoomPass pass(*this, snapshot());
-    for (const Demand& demand : demands) pass.decide(demand);
-    pass.finish();
-    if (pass.again() && !mutated(Mutation::kNeverReplanned)) {
-      again_ = environment_.clock.sleep_until(*pass.again(), [this] {
-        again_.reset();
-        changed();
-      });
-    }
+  planning_ = true;
+  RoomPass pass(*this, snapshot());
+  for (const Demand& demand : demands) pass.decide(demand);
+  pass.finish();
+  pass.reopen();
+  planned_ = pass.entries();
+  if (pass.again() && !mutated(Mutation::kNeverReplanned)) {
+    again_ = environment_.clock.sleep_until(*pass.again(), [this] {
+      again_.reset();
+      changed();
+    });
   }
   planning_ = false;
   std::erase_if(waited_for_, [&](const std::string& model) { return !waiting_.contains(model); });

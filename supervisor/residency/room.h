@@ -46,6 +46,8 @@ class RoomHost {
   virtual void evict(const core::Victim& victim) = 0;
   // It takes nothing new from now on, and goes when what runs has finished.
   virtual void close(const Uuid& instance) = 0;
+  // It was closed, and nobody needs its room any more: it serves again.
+  virtual void reopen(const Uuid& instance) = 0;
   virtual void refuse_demand(const std::string& model, const Error& error) = 0;
   // What the model waits for is another thing now.
   virtual void on_room_wait(const std::string& model) = 0;
@@ -83,6 +85,8 @@ class Room {
   void demanded();
   // The book, or the time, may answer somebody's need in another way.
   void changed();
+  // That instance is in another state, or others use it; which may be all the same to everybody.
+  void changed(const Uuid& instance);
 
   void charge(const Uuid& instance, const std::string& model, const core::PlacementOption& at);
   // It was measured to take this.
@@ -165,6 +169,7 @@ class Room {
   std::set<std::string> company_;        // models that are waited for, and that others went for
   std::set<std::string> waited_for_;     // models; in a pass those of its demands
   std::map<Uuid, SteadyTime> yielding_;  // jobs that were told to, and until when they may take
+  std::vector<core::Entry> planned_;     // the entries as the last pass left them, by id
   Timer again_;
   RoomCounters counters_;
   // What was posted or asked may come after its end.

@@ -173,6 +173,19 @@ void RoomPass::finish() {
   shrink(snapshot_.bank - reclaim_);
 }
 
+void RoomPass::reopen() {
+  if (mutated(Mutation::kNeverReopened)) return;
+  for (core::Entry& entry : snapshot_.entries) {
+    if (entry.state != core::EntryState::kClosing) continue;
+    const bool goes_on = std::ranges::any_of(unmet_, [&](const core::Need& need) {
+      return core::keeps_closing(entry, need, snapshot_.now, snapshot_.policy);
+    });
+    if (goes_on) continue;
+    entry.state = core::EntryState::kReady;
+    room_.host_.reopen(entry.id);
+  }
+}
+
 void RoomPass::act(const Demand& demand, const core::Park& park) {
   if (park.again) plan_again_at(*park.again);
   if (!park.close.empty() && !room_.checked(demand)) {
@@ -242,6 +255,7 @@ void RoomPass::tell_eviction(const Demand& demand, const core::Victim& victim,
 
 void RoomPass::wait(const Demand& demand, std::string_view what, std::vector<Uuid> blockers,
                     const core::DomainBytes& missing) {
+  if (demand.caller != core::CallerClass::kIdle) unmet_.push_back(wanted_.need);
   room_.waiting_[demand.model->name] = {.what = std::string(what),
                                         .blockers = std::move(blockers),
                                         .missing = missing,

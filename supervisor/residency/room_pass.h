@@ -24,8 +24,12 @@ class RoomPass {
   void decide(const Demand& demand);
   // After the last one.
   void finish();
+  // Then: what closes for nobody any more serves again (M9).
+  void reopen();
   // When the passing of time alone may change something; absent: never.
   [[nodiscard]] const std::optional<SteadyTime>& again() const { return again_; }
+  // As they are now, by id.
+  [[nodiscard]] const std::vector<core::Entry>& entries() const { return snapshot_.entries; }
 
  private:
   void act(const Demand& demand, const core::Fits& fits);
@@ -55,8 +59,9 @@ class RoomPass {
   Room& room_;
   core::Snapshot snapshot_;
   std::optional<SteadyTime> again_;
-  core::DomainBytes reclaim_;  // of the bank, for all of them
-  Room::Wanted wanted_;        // what is decided on
+  core::DomainBytes reclaim_;      // of the bank, for all of them
+  Room::Wanted wanted_;            // what is decided on
+  std::vector<core::Need> unmet_;  // those of clients that have to wait
 };
 
 }  // namespace berth::residency

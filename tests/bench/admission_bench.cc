@@ -101,14 +101,14 @@ class World {
   std::unique_ptr<Residency> residency_;
 };
 
-// From acquire() until the place is given back. `waiting` others wait for memory meanwhile, so that
-// everything that changes has them planned anew.
+// From acquire() until the place is given back. `waiting` others wait for memory meanwhile: where
+// nobody else uses the model (not `busy`), each begin and end of its use has them planned anew.
 void acquire_ready(benchmark::State& state) {
   const auto waiting = static_cast<std::size_t>(state.range(0));
   World world(1 + waiting, 1);
   std::vector<std::unique_ptr<Client>> holders;
   holders.push_back(std::make_unique<Client>(world.others()));
-  holders.back()->keeps = true;
+  holders.back()->keeps = state.range(1) != 0;
   world.ask(*holders.back(), 0);
   world.clock().advance(seconds(1));
   for (std::size_t i = 1; i <= waiting; ++i) {
@@ -124,10 +124,13 @@ void acquire_ready(benchmark::State& state) {
   }
 }
 BENCHMARK(acquire_ready)
-    ->ArgName("waiting")
-    ->Arg(0)
-    ->Arg(1)
-    ->Arg(10)
+    ->ArgNames({"waiting", "busy"})
+    ->Args({0, 1})
+    ->Args({1, 1})
+    ->Args({10, 1})
+    ->Args({0, 0})
+    ->Args({1, 0})
+    ->Args({10, 0})
     ->Unit(benchmark::kMicrosecond);
 
 // So many wait, with their places taken; then those are given back, and all are served.

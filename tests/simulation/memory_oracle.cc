@@ -200,6 +200,8 @@ std::string MemoryOracle::on_event(const Event& event) {
   } else if (name == "load.ready") {
     live.ready = now;
     torn_down_.erase(live.model);
+  } else if (name == "model.reopened") {
+    live.closing = false;
   } else if (name == "instance.stopping") {
     live.going = true;
     live.stopped = now;

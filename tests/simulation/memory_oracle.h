@@ -57,6 +57,7 @@ class MemoryOracle {
   [[nodiscard]] std::string when_quiet() const;
 
   std::function<std::vector<Job>()> jobs;
+  bool draining = false;  // the supervisor was told to end
 
  private:
   // An instance from its creation until its memory is back.

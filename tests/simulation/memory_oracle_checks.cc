@@ -158,6 +158,14 @@ std::string MemoryOracle::when_quiet() const {
   for (const auto& [id, since] : proofs_) {
     if (now > since + kProofWait) return "a proof takes longer than 5 s";
   }
+  for (const auto& [id, live] : live_) {
+    const bool for_somebody = std::ranges::any_of(requests_, [&](const auto& request) {
+      return is_client(*request) && waits(*request) && request->model() != live.model;
+    });
+    if (live.closing && !live.going && !draining && !for_somebody) {
+      return live.model + " closes for nobody";
+    }
+  }
   // Nobody else's room is held against the oldest.
   const std::string model = oldest_want();
   if (model.empty() || !proofs_.empty()) return {};

@@ -12,7 +12,7 @@ namespace {
 
 core::Mutation planted = core::Mutation::kNone;
 
-constexpr std::array<std::pair<std::string_view, core::Mutation>, 34> kNames = {{
+constexpr std::array<std::pair<std::string_view, core::Mutation>, 35> kNames = {{
     {"none", core::Mutation::kNone},
     {"lost_waiter", core::Mutation::kLostWaiter},
     {"lost_deadline", core::Mutation::kLostDeadline},
@@ -39,6 +39,7 @@ constexpr std::array<std::pair<std::string_view, core::Mutation>, 34> kNames = {
     {"refused_too_soon", core::Mutation::kRefusedTooSoon},
     {"never_replanned", core::Mutation::kNeverReplanned},
     {"never_closed", core::Mutation::kNeverClosed},
+    {"never_reopened", core::Mutation::kNeverReopened},
     {"idle_work_evicts", core::Mutation::kIdleWorkEvicts},
     {"growth_ignored", core::Mutation::kGrowthIgnored},
     {"jobs_not_told", core::Mutation::kJobsNotTold},

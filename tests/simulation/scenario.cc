@@ -91,6 +91,7 @@ const std::vector<std::string>& expected_reach() {
       "model.evicted closing",
       "model.evicted idle",
       "model.evicted idle_work",
+      "model.reopened",
       "model.refused foreign_use",
       "model.refused never_fits",
       "model.refused pinned",
@@ -381,6 +382,7 @@ void Scenario::unload(const std::string& model, bool force) {
 void Scenario::shut_down(Duration drain) {
   say("shutdown");
   shutting_down_ = true;
+  if (oracle_) oracle_->draining = true;
   const auto owed = owe("shutdown", drain + kStopBound + kEvidence);
   ordering_ = "*";
   residency_->shutdown(drain, [this, owed] {

@@ -5,7 +5,9 @@
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <variant>
 
+#include "supervisor/core/memory/plan_book.h"
 #include "supervisor/core/memory/plan_option.h"
 #include "supervisor/core/memory/plan_refusal.h"
 
@@ -123,6 +125,15 @@ Decision plan(const Snapshot& snapshot, const Need& need) {
     best_score = score;
   }
   return *std::move(best);
+}
+
+bool keeps_closing(const Entry& closing, const Need& need, SteadyTime now,
+                   const PlanPolicy& policy) {
+  if (need.model == closing.model || need.caller == CallerClass::kIdle) return false;
+  if (need.since + policy.max_wait > now) return false;
+  return std::ranges::any_of(need.options, [&](const PlacementOption& option) {
+    return !at_most(option.bytes, closing.charge).empty();
+  });
 }
 
 std::optional<Refuse> pin_refusal(const Snapshot& snapshot, const Need& need) {

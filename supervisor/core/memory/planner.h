@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "common/clock.h"
 #include "supervisor/core/memory/decision.h"
 #include "supervisor/core/memory/snapshot.h"
 
@@ -17,6 +18,12 @@ Decision plan(const Snapshot& snapshot, const Need& need);
 // The hold of a client's need for which room is being made (M9); absent where none is: it was
 // admitted or refused, waits for an older one or for other people's programs, or is idle work's.
 std::optional<Hold> hold_of(const Need& need, const Decision& decision);
+
+// Whether a need that has no memory yet is a reason for a model to go on closing (M9): it has
+// waited for max_wait (M12), and might use what that model has. Where none is, the model need not
+// go; one for which it would be closed anew is always such a reason.
+bool keeps_closing(const Entry& closing, const Need& need, SteadyTime now,
+                   const PlanPolicy& policy);
 
 // Why a model must not be pinned (M16): it never fits, or not beside what is pinned already, with
 // nobody else's programs there. Absent: it may be. `need` is that of a load of it.

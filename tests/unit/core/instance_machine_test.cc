@@ -317,6 +317,28 @@ TEST_F(InstanceMachineTest, L29_ASecondCloseOnlyShortens) {
   EXPECT_EQ(machine_.wait()->until, now_.steady + seconds(5));
 }
 
+TEST_F(InstanceMachineTest, M9_WhatClosesMayServeAgain) {
+  to_ready();
+  std::ignore = give(LeaseGranted{});
+  std::ignore = give(CloseOrdered{StopCause::kEvicted, now_.steady + seconds(30)});
+  EXPECT_THAT(give(ReopenOrdered{}), IsEmpty());
+  EXPECT_EQ(machine_.state(), State::kBusy);
+  EXPECT_TRUE(machine_.takes_leases());
+  EXPECT_EQ(machine_.wanted().value, Wanted::kReady);
+  EXPECT_EQ(machine_.job().value, InstanceJob::kNone);
+  EXPECT_EQ(machine_.cause(), StopCause::kNone);
+  EXPECT_FALSE(machine_.wait()) << "what runs has no bound any more";
+  EXPECT_THAT(give(LeaseReturned{true}), IsEmpty());
+  EXPECT_EQ(machine_.state(), State::kReady);
+}
+
+TEST_F(InstanceMachineTest, M9_WhatIsBeingStoppedDoesNotServeAgain) {
+  to_ready();
+  std::ignore = give(StopOrdered{StopCause::kEvicted});
+  EXPECT_THAT(give(ReopenOrdered{}), IsEmpty());
+  EXPECT_EQ(machine_.state(), State::kStopping);
+}
+
 TEST_F(InstanceMachineTest, M15_IdleFromTheFirstReady) {
   to_ready();
   EXPECT_EQ(machine_.ttl_left(now_), minutes(30));

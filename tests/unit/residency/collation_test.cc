@@ -46,6 +46,83 @@ TEST_F(RoomTest, M12_T38_AfterMaxWaitWhatRunsFinishesAndNewOnesQueueBehindTheSwa
   EXPECT_EQ(loads(), "aba");
 }
 
+TEST_F(RoomTest, M9_AModelThatClosesForSomebodyWhoLeavesServesAgain) {
+  const auto a = host_model("a", 600);
+  auto user = served(a);
+  auto b = request(host_model("b", 600));
+  world_.clock.advance(seconds(11));
+  ASSERT_EQ(state_of("a"), "closing");
+  const auto next = request(a);
+  world_.clock.settle();
+  EXPECT_FALSE(next->lease);
+  b.reset();
+  world_.clock.settle();
+  EXPECT_EQ(last("model.reopened", "model"), "a");
+  EXPECT_EQ(state_of("a"), "busy");
+  EXPECT_TRUE(next->lease) << "without a load";
+  user->lease = {};
+  next->lease = {};
+  world_.clock.advance(minutes(1));
+  EXPECT_EQ(state_of("a"), "ready");
+  EXPECT_EQ(loads(), "a");
+}
+
+TEST_F(RoomTest, M9_AModelThatClosesForSomebodyWhoGotOtherRoomServesAgain) {
+  world_.memory.domains[0].budget = 1100 * kMiB;
+  const auto a = host_model("a", 400);
+  const auto user = served(a);
+  const auto c = host_model("c", 500);
+  resident(c);
+  ASSERT_TRUE(residency_->pin(c));
+  const auto b = request(host_model("b", 600));
+  world_.clock.advance(seconds(11));
+  ASSERT_EQ(state_of("a"), "closing");
+  world_.memory.domains[0].budget = 2000 * kMiB;
+  residency_->memory_changed();
+  world_.clock.advance(seconds(2));
+  EXPECT_TRUE(b->lease);
+  EXPECT_EQ(state_of("a"), "busy");
+}
+
+TEST_F(RoomTest, M9_AModelClosesOnForOthersWhoWaitedLongEnough) {
+  const auto a = host_model("a", 600);
+  const auto user = served(a);
+  auto b = request(host_model("b", 600));
+  const auto c = request(host_model("c", 700));
+  world_.clock.advance(seconds(11));
+  ASSERT_EQ(state_of("a"), "closing");
+  b.reset();
+  world_.clock.settle();
+  EXPECT_EQ(state_of("a"), "closing");
+  EXPECT_EQ(world_.events.last("model.reopened"), nullptr);
+}
+
+TEST_F(RoomTest, M12_WhoWaitsOnlyAMomentDoesNotKeepAModelClosed) {
+  const auto a = host_model("a", 600);
+  const auto user = served(a);
+  auto b = request(host_model("b", 600));
+  world_.clock.advance(seconds(11));
+  const auto c = request(host_model("c", 700));
+  world_.clock.advance(seconds(1));
+  ASSERT_EQ(state_of("a"), "closing");
+  b.reset();
+  world_.clock.settle();
+  EXPECT_EQ(state_of("a"), "busy") << "c has not waited for max_wait";
+  world_.clock.advance(seconds(10));
+  EXPECT_EQ(state_of("a"), "closing");
+}
+
+TEST_F(RoomTest, M9_AShutdownOpensNothing) {
+  const auto a = host_model("a", 600);
+  const auto user = served(a);
+  const auto b = request(host_model("b", 600));
+  world_.clock.advance(seconds(11));
+  residency_->shutdown(minutes(5), [] {});
+  world_.clock.settle();
+  EXPECT_EQ(state_of("a"), "closing");
+  EXPECT_EQ(world_.events.last("model.reopened"), nullptr);
+}
+
 TEST_F(RoomTest, M13_SwapDrainBoundsHowLongARequestMayGoOn) {
   limits_.swap_drain = seconds(5);
   restart();

@@ -212,6 +212,23 @@ TEST(Planner, T10_NothingIsEvictedWhereItWouldNotSuffice) {
   EXPECT_EQ(as<Refuse>(plan(snapshot, need_in_host("b", 6))).why, RefuseWhy::kPinned);
 }
 
+TEST(Planner, M9_AModelGoesOnClosingForWhoeverHasWaitedForSuchMemory) {
+  const PlanPolicy policy;
+  const Entry closing = in_state(1, "a", in_host(60), EntryState::kClosing);
+  Need need = need_in_host("b", 60);
+  EXPECT_FALSE(keeps_closing(closing, need, kNow, policy)) << "not for long";
+  need.since = ago(policy.max_wait);
+  EXPECT_TRUE(keeps_closing(closing, need, kNow, policy));
+  need.model = "a";
+  EXPECT_FALSE(keeps_closing(closing, need, kNow, policy)) << "its own requests";
+  need.model = "b";
+  need.caller = CallerClass::kIdle;
+  EXPECT_FALSE(keeps_closing(closing, need, kNow, policy)) << "idle work closes nothing";
+  need = need_of("b", {option_on(1, on(1, 60))});
+  need.since = ago(policy.max_wait);
+  EXPECT_FALSE(keeps_closing(closing, need, kNow, policy)) << "it is on a device";
+}
+
 TEST(Planner, T50_BytesOfEachDeviceDecideNotTheNumberOfModels) {
   // 100 GB over four devices of 48, as many models as there may be, then 29 GB more.
   Snapshot snapshot = machine(64, {48, 48, 48, 48});

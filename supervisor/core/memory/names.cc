@@ -1,10 +1,13 @@
-#include "supervisor/core/memory/decision.h"
-
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <variant>
 
 #include "supervisor/core/memory/charge.h"
+#include "supervisor/core/memory/decision.h"
+#include "supervisor/core/memory/snapshot.h"
+
+// What the plan's enumerators are called where people and programs read of them.
 
 namespace berth::core {
 namespace {
