@@ -156,9 +156,9 @@ HandlerPtr get_events(admin::ServerState& state, const HttpRequest& request,
 HandlerPtr get_plan(admin::ServerState& state, const HttpRequest& request, const ReplyPtr& reply) {
   const auto arguments = QueryArguments::parse(request.query, {"model", "context", "sequences"});
   if (!arguments) return refuse(arguments.error(), request, reply);
-  const auto context = arguments->number("context", std::numeric_limits<std::uint32_t>::max());
+  const auto context = arguments->number("context", catalog::kMaxContext, catalog::kMinContext);
   if (!context) return refuse(context.error(), request, reply);
-  const auto sequences = arguments->number("sequences", std::numeric_limits<std::uint32_t>::max());
+  const auto sequences = arguments->number("sequences", catalog::kMaxSequences, 1);
   if (!sequences) return refuse(sequences.error(), request, reply);
   admin::PlanAsk ask;
   ask.model = arguments->text("model");

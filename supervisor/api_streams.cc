@@ -9,7 +9,6 @@
 
 #include "common/proto_json/proto_json.h"
 #include "common/reason.h"
-#include "supervisor/admin/convert.h"
 #include "supervisor/admin/convert_failure.h"
 #include "supervisor/gateway/http/error_response.h"
 #include "supervisor/gateway/http/stream_head.h"
@@ -191,7 +190,7 @@ class LoadAnswer : public gateway::Handler, public admin::LoadListener {
   }
   // A reply that is no stream commits its status only when it is complete.
   void on_load_progress(const residency::ClaimProgress& /*progress*/) override {}
-  void on_load_done(std::optional<residency::InstanceSnapshot> instance) override {
+  void on_load_done(const std::optional<v1::Instance>& instance) override {
     JsonWriter json(JsonWriter::Layout::kLine);
     json.begin_object();
     if (lifted_) {
@@ -199,7 +198,7 @@ class LoadAnswer : public gateway::Handler, public admin::LoadListener {
       write_json(json, *lifted_);
     }
     json.key(wait_ ? "ready" : "started");
-    write_json(json, instance ? admin::to_proto(*instance, caller_) : v1::Instance());
+    write_json(json, instance.value_or(v1::Instance()));
     json.end_object();
     gateway::HttpResponse response;
     response.body = json.str() + "\n";

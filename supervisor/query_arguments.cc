@@ -48,15 +48,18 @@ std::string QueryArguments::text(const std::string& name) const {
 }
 
 Result<std::optional<std::uint64_t>> QueryArguments::number(const std::string& name,
-                                                            std::uint64_t most) const {
+                                                            std::uint64_t most,
+                                                            std::uint64_t least) const {
   const auto found = values_.find(name);
   if (found == values_.end()) return std::optional<std::uint64_t>();
   const std::string& digits = found->second;
   std::uint64_t value = 0;
   const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (failed != std::errc() || end != digits.data() + digits.size() || value > most) {
-    return fail(wrong(name, name + " has to be a whole number from 0 to " + std::to_string(most) +
-                                ", not " + printable_line(digits, 64) + "."));
+  if (failed != std::errc() || end != digits.data() + digits.size() || value < least ||
+      value > most) {
+    return fail(wrong(name, name + " has to be a whole number from " + std::to_string(least) +
+                                " to " + std::to_string(most) + ", not " +
+                                printable_line(digits, 64) + "."));
   }
   return std::optional<std::uint64_t>(value);
 }

@@ -21,9 +21,10 @@ class QueryArguments {
 
   // Empty: it is not there.
   [[nodiscard]] std::string text(const std::string& name) const;
-  // Errors: kInvalidArgument (no number, or above `most`). Absent: it is not there.
+  // Errors: kInvalidArgument (no number, below `least` or above `most`). Absent: it is not there.
   [[nodiscard]] Result<std::optional<std::uint64_t>> number(const std::string& name,
-                                                            std::uint64_t most) const;
+                                                            std::uint64_t most,
+                                                            std::uint64_t least = 0) const;
   // 0, 1, false or true; an empty one is true. Errors: kInvalidArgument.
   [[nodiscard]] Result<bool> truth(const std::string& name, bool otherwise) const;
 

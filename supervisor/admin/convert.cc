@@ -36,7 +36,7 @@ v1::Event convert(const AnyEvent& event) {
 
 }  // namespace
 
-v1::Instance to_proto(const residency::InstanceSnapshot& instance) {
+v1::Instance to_proto(const residency::InstanceSnapshot& instance, const core::Caller& caller) {
   v1::Instance to;
   to.set_id(instance.id);
   to.set_model(instance.model);
@@ -62,11 +62,6 @@ v1::Instance to_proto(const residency::InstanceSnapshot& instance) {
   if (instance.plan.bound) {
     to.set_window_bound(std::string(core::window_bound_name(*instance.plan.bound)));
   }
-  return to;
-}
-
-v1::Instance to_proto(const residency::InstanceSnapshot& instance, const core::Caller& caller) {
-  v1::Instance to = to_proto(instance);
   if (caller.admin()) return to;
   to.clear_socket();
   to.clear_command();

@@ -8,7 +8,6 @@
 
 namespace berth::admin {
 
-v1::Instance to_proto(const residency::InstanceSnapshot& instance);
 // Without its socket and command line where the caller is no admin.
 v1::Instance to_proto(const residency::InstanceSnapshot& instance, const core::Caller& caller);
 v1::Event to_proto(const Event& event);

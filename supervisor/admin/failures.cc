@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/admin/convert.h"
 #include "supervisor/admin/convert_failure.h"
 #include "supervisor/admin/failure_list.h"
+#include "supervisor/admin/memory_state.h"
 #include "supervisor/core/entitlement.h"
 #include "supervisor/process/log_file.h"
 
@@ -80,7 +80,8 @@ void put_instance(const ServerState& state, const std::string& model, const core
                   v1::ModelReport& report) {
   for (const residency::InstanceSnapshot& instance : state.services.residency.instances()) {
     if (instance.model != model || instance.state == "gone") continue;
-    *report.mutable_instance() = to_proto(instance, caller);
+    *report.mutable_instance() =
+        charged_instance(instance, state.services.residency.memory_now().domains, caller);
   }
 }
 

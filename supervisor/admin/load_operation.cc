@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "supervisor/admin/memory_state.h"
+
 namespace berth::admin {
 namespace {
 
@@ -77,15 +79,16 @@ void LoadOperation::on_claim_failed(Error error) {
 void LoadOperation::done() {
   const std::shared_ptr<LoadListener> listener = std::exchange(listener_, nullptr);
   if (listener) {
-    std::optional<residency::InstanceSnapshot> live;
-    for (residency::InstanceSnapshot& instance : state_.services.residency.instances()) {
+    const residency::Residency& residency = state_.services.residency;
+    std::optional<v1::Instance> live;
+    for (const residency::InstanceSnapshot& instance : residency.instances()) {
       if (instance.model != model_ || instance.state == "gone" || instance.state == "stuck") {
         continue;
       }
-      live = std::move(instance);
+      live = charged_instance(instance, residency.memory_now().domains, ask_.caller);
       break;
     }
-    listener->on_load_done(std::move(live));
+    listener->on_load_done(live);
   }
   drop();
 }

@@ -34,7 +34,7 @@ class LoadListener {
   virtual void on_load_lifted(const core::FailureRecord& record) = 0;
   virtual void on_load_progress(const residency::ClaimProgress& progress) = 0;
   // Exactly one of these two, last. The instance is absent where it has not got as far.
-  virtual void on_load_done(std::optional<residency::InstanceSnapshot> instance) = 0;
+  virtual void on_load_done(const std::optional<v1::Instance>& instance) = 0;
   virtual void on_load_failed(const Error& error) = 0;
 };
 

@@ -139,12 +139,36 @@ core::DomainBytes deficit_of(const core::Decision& decision) {
   return refuse == nullptr ? core::DomainBytes() : refuse->deficit;
 }
 
+// What there is too little of now, as the decision's sentence counts it.
+struct MissingNow {
+  const core::DomainBytes& needed;
+  const core::DomainBytes& charged;
+  const core::Domains& domains;
+
+  core::DomainBytes operator()(const core::Fits& /*it*/) const { return {}; }
+  core::DomainBytes operator()(const core::ShrinkBank& /*it*/) const { return {}; }
+  core::DomainBytes operator()(const core::Evict& it) const { return it.missing; }
+  core::DomainBytes operator()(const core::PreEmpt& it) const { return it.missing; }
+  core::DomainBytes operator()(const core::Park& it) const { return it.missing; }
+  core::DomainBytes operator()(const core::Refuse& /*it*/) const {
+    core::DomainBytes limits;
+    for (core::DomainIndex i = 0; i < std::min(domains.size(), core::kMaxDomains); ++i) {
+      limits[i] = domains[i].limit();
+    }
+    return core::only_where(needed + charged - limits, needed);
+  }
+};
+
 // What the charge is in each domain, beside what is there.
 void put_domains(const residency::PlanReport& report, const core::DomainBytes& needed,
                  v1::ModelPlan& to) {
   const core::Snapshot& snapshot = report.snapshot;
   const core::DomainBytes deficit = deficit_of(report.decision);
   const auto* const refuse = std::get_if<core::Refuse>(&report.decision);
+  core::DomainBytes charged;
+  for (const core::Entry& entry : snapshot.entries) charged += entry.charge;
+  const core::DomainBytes missing =
+      std::visit(MissingNow{needed, charged, snapshot.domains}, report.decision);
   for (v1::DomainCharge& charge : charge_message(needed, report.launch.terms, snapshot.domains)) {
     v1::DomainPlan& one = *to.add_domains();
     one.set_domain(charge.domain());
@@ -152,16 +176,14 @@ void put_domains(const residency::PlanReport& report, const core::DomainBytes& n
     const auto at = static_cast<core::DomainIndex>(
         std::ranges::find(snapshot.domains, charge.domain(), &core::Domain::id) -
         snapshot.domains.begin());
-    std::uint64_t charged = 0;
-    for (const core::Entry& entry : snapshot.entries) charged += entry.charge[at];
     // A refusal's own numbers: of one that never fits they are without other people's programs.
     const std::uint64_t limit =
         refuse == nullptr ? snapshot.domains[at].limit() : refuse->limit[at];
     const std::uint64_t available =
-        refuse == nullptr ? (limit > charged ? limit - charged : 0) : refuse->available[at];
+        refuse == nullptr ? (limit > charged[at] ? limit - charged[at] : 0) : refuse->available[at];
     one.set_limit_bytes(limit);
     one.set_available_bytes(available);
-    one.set_missing_bytes(charge.bytes() > available ? charge.bytes() - available : 0);
+    one.set_missing_bytes(missing[at]);
     one.set_deficit_bytes(deficit[at]);
     *one.mutable_charge() = std::move(charge);
   }

@@ -7,6 +7,7 @@
 
 #include "common/durations.h"
 #include "supervisor/admin/admins_only.h"
+#include "supervisor/admin/convert.h"
 
 namespace berth::admin {
 namespace {
@@ -39,13 +40,13 @@ v1::ChargeTerm term_message(const core::ChargeTerm& term, core::DomainIndex at) 
   return to;
 }
 
-v1::ChargedInstance charged_instance(const core::Entry& entry,
-                                     const residency::InstanceSnapshot* instance,
-                                     const core::Snapshot& snapshot) {
+v1::ChargedInstance charge_of(const core::Entry& entry, const residency::InstanceSnapshot* instance,
+                              const core::Snapshot& snapshot) {
   v1::ChargedInstance to;
   to.set_instance_id(entry.id.to_string());
   to.set_model(entry.model);
-  to.set_state(std::string(core::entry_state_name(entry.state)));
+  to.set_state(instance == nullptr ? std::string(core::entry_state_name(entry.state))
+                                   : instance->state);
   *to.mutable_charge() = charge_message(
       entry.charge, instance == nullptr ? core::Charge() : terms_of(*instance), snapshot.domains);
   to.set_pinned(entry.pinned);
@@ -87,7 +88,7 @@ v1::Memory memory_of(const ServerState& state) {
     *to.add_domains() = to_proto(use, admin);
   }
   for (const core::Entry& entry : snapshot.entries) {
-    *to.add_instances() = charged_instance(entry, find(instances, entry.id.to_string()), snapshot);
+    *to.add_instances() = charge_of(entry, find(instances, entry.id.to_string()), snapshot);
   }
   const WallTime wall = state.services.clock.wall_now();
   for (const residency::RoomWait& wait : residency.room_waits()) {
@@ -191,6 +192,15 @@ google::protobuf::RepeatedPtrField<v1::DomainAmount> amounts(const core::DomainB
     to.set_bytes(bytes[i]);
   }
   return all;
+}
+
+v1::Instance charged_instance(const residency::InstanceSnapshot& instance,
+                              const core::Domains& domains, const core::Caller& caller) {
+  v1::Instance to = to_proto(instance, caller);
+  if (caller.admin()) {
+    *to.mutable_charge() = charge_message(instance.charge, terms_of(instance), domains);
+  }
+  return to;
 }
 
 void get_memory(ServerState& state, const core::Caller& caller,

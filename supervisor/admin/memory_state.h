@@ -60,6 +60,10 @@ google::protobuf::RepeatedPtrField<v1::DomainCharge> charge_message(const core::
 google::protobuf::RepeatedPtrField<v1::DomainAmount> amounts(const core::DomainBytes& bytes,
                                                              const core::Domains& domains);
 
+// With what it is charged, for an admin.
+v1::Instance charged_instance(const residency::InstanceSnapshot& instance,
+                              const core::Domains& domains, const core::Caller& caller);
+
 // The domains, and who has what of them, for an admin. Any thread; `done` on the core strand.
 // Errors: kPermissionDenied.
 void get_memory(ServerState& state, const core::Caller& caller,

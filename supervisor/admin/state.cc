@@ -13,7 +13,6 @@
 
 #include "common/durations.h"
 #include "common/version.h"
-#include "supervisor/admin/convert.h"
 #include "supervisor/admin/memory_state.h"
 #include "supervisor/core/entitlement.h"
 #include "supervisor/rpc/failure_message.h"
@@ -111,16 +110,6 @@ class Models {
   std::map<std::string, int> index_;
 };
 
-// With what it is charged.
-v1::Instance instance_state(const residency::InstanceSnapshot& instance,
-                            const core::Domains& domains, const core::Caller& caller) {
-  v1::Instance to = to_proto(instance, caller);
-  if (caller.admin()) {
-    *to.mutable_charge() = charge_message(instance.charge, terms_of(instance), domains);
-  }
-  return to;
-}
-
 void put_instances(const StateCopy& copy, const core::Caller& caller, Models& models) {
   core::Domains domains;
   for (const DomainUse& use : copy.domains) domains.push_back(use.domain);
@@ -129,7 +118,7 @@ void put_instances(const StateCopy& copy, const core::Caller& caller, Models& mo
     // The newest comes last; one that is stuck stands only where there is no other.
     if (model.has_instance() && instance.state == "stuck") continue;
     model.set_state(instance.state);
-    *model.mutable_instance() = instance_state(instance, domains, caller);
+    *model.mutable_instance() = charged_instance(instance, domains, caller);
   }
 }
 
@@ -273,7 +262,7 @@ void list_instances(ServerState& state, core::Caller caller,
       v1::ListInstancesResponse response;
       for (const residency::InstanceSnapshot& instance : instances) {
         v1::Instance& to = *response.add_instances();
-        to = instance_state(instance, domains, caller);
+        to = charged_instance(instance, domains, caller);
         if (instance.pid > 0) to.set_resident_bytes(state.tree_memory(instance.pid));
       }
       done(std::move(response));

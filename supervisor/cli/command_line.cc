@@ -215,8 +215,11 @@ void CommandLine::add_memory() {
       app_, "plan", "Say what a request for a model would do to the memory; nothing is done",
       "By the planner that decides when somebody asks: whether the model fits, what is stopped for "
       "it and in which order, what it waits for, or why it is refused; the served window and what "
-      "bound it; what it takes of each memory and where those numbers come from. Ends with 1 where "
-      "it is refused. With --context or --sequences: as if the configuration said so, and its own "
+      "bound it; what it takes of each memory and where those numbers come from. Ends with 0 "
+      "where requests are served: it is there, fits, or gets room at once or after a wait; with 1 "
+      "where "
+      "it is refused, or a failure stands against it. With --context or --sequences: as if the "
+      "configuration said so, and its own "
       "instance were gone.\n\n"
       "  berth plan demo\n"
       "  berth plan demo --context 32768",

@@ -2,7 +2,6 @@
 #include <optional>
 #include <utility>
 
-#include "supervisor/admin/convert.h"
 #include "supervisor/admin/convert_failure.h"
 #include "supervisor/admin/grpc/calls.h"
 #include "supervisor/admin/load_operation.h"
@@ -42,10 +41,10 @@ class LoadCall : public rpc::EventWriter<v1::LoadEvent>, public LoadListener {
       return newest.has_loading() || newest.has_queued();
     });
   }
-  void on_load_done(std::optional<residency::InstanceSnapshot> instance) override {
+  void on_load_done(const std::optional<v1::Instance>& instance) override {
     v1::LoadEvent event;
     v1::Instance& to = wait_ ? *event.mutable_ready() : *event.mutable_started();
-    if (instance) to = to_proto(*instance);
+    if (instance) to = *instance;
     end_with(std::move(event), grpc::Status::OK);
   }
   void on_load_failed(const Error& error) override {

@@ -22,6 +22,15 @@ std::string name(const std::string& text) {
   return printable_line(text, kNameBytes);
 }
 
+bool is_refused(const v1::ModelPlan& plan) {
+  return plan.decision() == "refuse";
+}
+
+// Requests for a model that is there are served, whatever became of another load.
+bool fails(const v1::ModelPlan& plan) {
+  return plan.has_failure() && plan.decision() != "resident";
+}
+
 // What decided the window, for people.
 std::string bound_words(const std::string& bound) {
   if (bound == "configured") return "as it is configured";
@@ -54,7 +63,13 @@ std::string term_text(const v1::DomainCharge& charge, const v1::ChargeTerm& term
   return charge.has_weights() ? format_bytes(term.bytes()) : "-";
 }
 
+// Of a refusal what no eviction would give, as its sentence counts it.
+std::uint64_t missing_of(const v1::DomainPlan& domain, bool refused) {
+  return refused ? domain.deficit_bytes() : domain.missing_bytes();
+}
+
 Table domains_table(const v1::ModelPlan& plan) {
+  const bool refused = is_refused(plan);
   Table table({{"DOMAIN", false, true},
                {"WEIGHTS", true},
                {"KV", true},
@@ -67,17 +82,18 @@ Table domains_table(const v1::ModelPlan& plan) {
                {"NUMBERS"}});
   for (const v1::DomainPlan& domain : plan.domains()) {
     const v1::DomainCharge& charge = domain.charge();
-    table.add({{name(domain.domain())},
-               {term_text(charge, charge.weights())},
-               {term_text(charge, charge.kv())},
-               {term_text(charge, charge.working())},
-               {term_text(charge, charge.overhead())},
-               {format_bytes(domain.needed_bytes())},
-               {format_bytes(domain.limit_bytes())},
-               {format_bytes(domain.available_bytes())},
-               {domain.missing_bytes() > 0 ? format_bytes(domain.missing_bytes()) : "-",
-                domain.missing_bytes() > 0 ? Style::kWarning : Style::kPlain},
-               {basis_text(charge)}});
+    const std::uint64_t missing = missing_of(domain, refused);
+    table.add(
+        {{name(domain.domain())},
+         {term_text(charge, charge.weights())},
+         {term_text(charge, charge.kv())},
+         {term_text(charge, charge.working())},
+         {term_text(charge, charge.overhead())},
+         {format_bytes(domain.needed_bytes())},
+         {format_bytes(domain.limit_bytes())},
+         {format_bytes(domain.available_bytes())},
+         {missing > 0 ? format_bytes(missing) : "-", missing > 0 ? Style::kWarning : Style::kPlain},
+         {basis_text(charge)}});
   }
   return table;
 }
@@ -98,8 +114,18 @@ Table victims_table(const v1::ModelPlan& plan) {
   return table;
 }
 
+std::string failure_text(const v1::ModelPlan& plan) {
+  return "a failure stands against " + name(plan.model()) + " (" +
+         printable_line(plan.failure().class_(), 32) + "): requests are refused for it";
+}
+
+std::string failure_hint(const v1::ModelPlan& plan) {
+  return "'berth why " + name(plan.model()) + "' tells more";
+}
+
 std::vector<std::string> refusal_hints(const v1::ModelPlan& plan) {
   std::vector<std::string> hints;
+  if (plan.has_failure()) hints.push_back(failure_text(plan) + ", too; " + failure_hint(plan));
   if (plan.has_would_fit()) {
     const std::string context = std::to_string(plan.would_fit().context());
     const std::string sequences = std::to_string(plan.would_fit().sequences());
@@ -115,15 +141,10 @@ std::vector<std::string> refusal_hints(const v1::ModelPlan& plan) {
 }
 
 void print_plan(Context& context, const v1::ModelPlan& plan) {
-  const bool refused = plan.decision() == "refuse";
-  if (!refused) context.print(printable_line(plan.sentence(), kSentenceBytes) + "\n");
+  if (!is_refused(plan)) context.print(printable_line(plan.sentence(), kSentenceBytes) + "\n");
   context.print(window_line(plan) + layers_line(plan));
   if (plan.domains_size() > 0) context.print_table(domains_table(plan));
   if (plan.victims_size() > 0) context.print_table(victims_table(plan));
-  if (plan.has_failure()) {
-    context.print("a failure stands against it (" + printable_line(plan.failure().class_(), 32) +
-                  "): requests are refused; 'berth why " + name(plan.model()) + "' tells more\n");
-  }
 }
 
 }  // namespace
@@ -142,8 +163,11 @@ ExitCode run_plan(Context& context, const PlanOptions& options) {
   } else {
     print_plan(context, *plan);
   }
-  if (plan->decision() != "refuse") return ExitCode::kOk;
-  return context.refuse(printable_line(plan->sentence(), kSentenceBytes), refusal_hints(*plan));
+  if (is_refused(*plan)) {
+    return context.refuse(printable_line(plan->sentence(), kSentenceBytes), refusal_hints(*plan));
+  }
+  if (fails(*plan)) return context.refuse(failure_text(*plan), {failure_hint(*plan)});
+  return ExitCode::kOk;
 }
 
 }  // namespace berth::cli

@@ -432,9 +432,9 @@ class Loader : public LoadListener {
  public:
   void on_load_lifted(const core::FailureRecord& /*record*/) override { ++lifted; }
   void on_load_progress(const residency::ClaimProgress& /*progress*/) override { ++progress; }
-  void on_load_done(std::optional<residency::InstanceSnapshot> instance) override {
+  void on_load_done(const std::optional<v1::Instance>& instance) override {
     ++ends;
-    state = instance ? instance->state : "none";
+    state = instance ? instance->state() : "none";
   }
   void on_load_failed(const Error& why) override {
     ++ends;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "supervisor/admin/failures.h"
+#include "supervisor/admin/load_operation.h"
 #include "supervisor/admin/memory_state.h"
 #include "supervisor/admin/state.h"
 #include "tests/unit/admin/harness.h"
@@ -105,6 +106,23 @@ TEST_F(MemoryPlanTest, M7_APlanNamesTheVictimsThatProductionTakes) {
   EXPECT_EQ(sim::SimEvents::field(*evicted, "instance"), evicts->victims(0).instance_id());
 }
 
+TEST_F(MemoryPlanTest, M7_TheTableMissesWhatTheSentenceSays) {
+  served("r-1")->finish({});
+  world_.clock.advance(1min);
+  world_.memory.domains[0].budget = 500 * kMiB;  // less than is charged
+  need("other/one", 450);
+  const auto evicts = plan({.model = "other/one"});
+  ASSERT_TRUE(evicts);
+  EXPECT_EQ(evicts->decision(), "evict");
+  EXPECT_THAT(evicts->sentence(), HasSubstr("550 MiB of host are missing"));
+  EXPECT_EQ(evicts->domains(0).available_bytes(), 0U);
+  EXPECT_EQ(evicts->domains(0).missing_bytes(), 550 * kMiB);
+  need("other/one", 700);
+  const auto refused = plan({.model = "other/one"});
+  EXPECT_EQ(refused->domains(0).missing_bytes(), 800 * kMiB);
+  EXPECT_EQ(refused->domains(0).deficit_bytes(), 200 * kMiB);
+}
+
 TEST_F(MemoryPlanTest, M7_AModelThatIsThereNeedsNothing) {
   const auto request = served("r-1");
   const auto there = plan({.model = "demo"});
@@ -199,10 +217,36 @@ TEST_F(MemoryPlanTest, M3_MemoryShowsDomainsChargesAndWhoWaits) {
   EXPECT_EQ(now.domains(0).available_bytes(), 400 * kMiB);
   ASSERT_EQ(now.instances_size(), 1);
   EXPECT_EQ(now.instances(0).model(), "demo");
+  EXPECT_EQ(now.instances(0).state(), "busy") << "as everywhere else";
   EXPECT_EQ(now.instances(0).clients(), 1U);
   EXPECT_TRUE(now.instances(0).pinned());
   EXPECT_EQ(now.instances(0).charge(0).bytes(), 600 * kMiB);
   EXPECT_FALSE(now.has_pressure());
+}
+
+TEST_F(MemoryPlanTest, M4_ALoadOfAModelThatIsThereTellsItsCharge) {
+  struct Loader : LoadListener {
+    void on_load_lifted(const core::FailureRecord& /*record*/) override {}
+    void on_load_progress(const residency::ClaimProgress& /*progress*/) override {}
+    void on_load_done(const std::optional<v1::Instance>& instance) override { ready = instance; }
+    void on_load_failed(const Error& /*error*/) override {}
+    std::optional<v1::Instance> ready;
+  };
+  served("r-1")->finish({});
+  const auto loader = std::make_shared<Loader>();
+  LoadAsk ask{.model = "demo", .caller = admin()};
+  ask.deadline = world_.clock.now() + 1h;
+  const auto operation = LoadOperation::start(state_, std::move(ask), loader);
+  world_.clock.settle();
+  ASSERT_TRUE(loader->ready);
+  ASSERT_EQ(loader->ready->charge_size(), 1);
+  EXPECT_EQ(loader->ready->charge(0).bytes(), 600 * kMiB);
+
+  std::optional<v1::ModelReport> why;
+  explain_model(state_, "demo", admin(), [&](Result<v1::ModelReport> report) { why = *report; });
+  world_.clock.settle();
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->instance().charge_size(), 1);
 }
 
 TEST_F(MemoryPlanTest, M9_WhoWaitsForMemoryIsShownWithItsHold) {

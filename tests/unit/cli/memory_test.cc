@@ -92,17 +92,46 @@ TEST_F(MemoryVerbsTest, M14_ARefusedPlanEndsWithOneAndSaysWhatWouldFit) {
     reply.set_decision("refuse");
     reply.set_refusal("never_fits");
     reply.set_sentence("demo needs 2 GiB of host, which is 1 GiB more than models may ever have.");
-    *reply.add_domains() = domain_plan(2000 * kMiB, 1000 * kMiB);
+    *reply.add_domains() = domain_plan(2000 * kMiB, 400 * kMiB);
+    reply.mutable_domains(0)->set_deficit_bytes(1000 * kMiB);
     reply.mutable_would_fit()->set_context(8192);
     reply.mutable_would_fit()->set_sequences(4);
     return grpc::Status::OK;
   };
   ASSERT_EQ(program.run({"plan", "demo", "--context", "65536", "--sequences", "2"}), ExitCode::kNo);
   EXPECT_TRUE(tells("more than models may ever have")) << program.err.text;
+  EXPECT_FALSE(prints("1.6 GiB")) << "the sentence says 1 GiB";
   EXPECT_TRUE(tells("berth plan demo --context 8192 --sequences 4")) << program.err.text;
   ASSERT_EQ(program.run({"plan", "demo", "--context", "65536", "--sequences", "2", "--json"}),
             ExitCode::kNo);
   EXPECT_EQ(boost::json::parse(program.out.text).at("refusal").as_string(), "never_fits");
+}
+
+TEST_F(MemoryVerbsTest, M7_APlanThatAFailureStandsAgainstEndsWithOne) {
+  std::string decision = "fits";
+  daemon.plan = [&](grpc::ServerContext&, const v1::PlanModelRequest&, v1::ModelPlan& reply) {
+    reply.set_model("demo");
+    reply.set_decision(decision);
+    reply.set_sentence("demo fits.");
+    reply.mutable_failure()->set_class_("corrupt_file");
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(program.run({"plan", "demo"}), ExitCode::kNo);
+  EXPECT_TRUE(prints("demo fits.\n")) << program.out.text;
+  EXPECT_TRUE(tells("a failure stands against demo (corrupt_file)")) << program.err.text;
+  EXPECT_TRUE(tells("berth why demo")) << program.err.text;
+  decision = "park";
+  EXPECT_EQ(program.run({"plan", "demo", "--json"}), ExitCode::kNo);
+  decision = "resident";
+  EXPECT_EQ(program.run({"plan", "demo"}), ExitCode::kOk) << program.err.text;
+}
+
+TEST_F(MemoryVerbsTest, M7_APlanThatWaitsIsNoRefusal) {
+  daemon.plan = [](grpc::ServerContext&, const v1::PlanModelRequest&, v1::ModelPlan& reply) {
+    reply.set_decision("park");
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(program.run({"plan", "demo"}), ExitCode::kOk) << program.err.text;
 }
 
 TEST_F(MemoryVerbsTest, M7_APlanOfNonsenseIsWrongUsage) {

@@ -259,6 +259,19 @@ TEST_F(ApiRoutesTest, ASlowReaderGetsEverythingInOrder) {
   world_.clock.settle();
 }
 
+TEST_F(ApiRoutesTest, M6_APlanNamesTheRangeOfItsArguments) {
+  for (const char* wrong : {"3", "16777217", "99999999999", "many"}) {
+    const Exchange exchange =
+        call("GET", "/api/plan", {}, "model=demo&context=" + std::string(wrong));
+    ASSERT_TRUE(exchange.reply->head);
+    EXPECT_EQ(exchange.reply->head->status, 400U) << wrong;
+    EXPECT_THAT(exchange.reply->head->body,
+                HasSubstr("from 16 to 16777216, not " + std::string(wrong)));
+  }
+  const Exchange exchange = call("GET", "/api/plan", {}, "model=demo&sequences=0");
+  EXPECT_THAT(exchange.reply->head->body, HasSubstr("from 1 to 1024, not 0"));
+}
+
 TEST_F(ApiRoutesTest, MetricsAreText) {
   const Exchange exchange = call("GET", "/metrics", {});
   ASSERT_TRUE(exchange.reply->head);
@@ -272,6 +285,8 @@ TEST(QueryArguments, AreDecoded) {
   EXPECT_EQ(arguments->text("a"), "x y z");
   EXPECT_EQ(arguments->number("b", 10)->value(), 7U);
   EXPECT_FALSE(arguments->number("b", 6));
+  EXPECT_TRUE(arguments->number("b", 10, 7));
+  EXPECT_THAT(arguments->number("b", 10, 8).error().message, HasSubstr("from 8 to 10, not 7"));
   EXPECT_TRUE(*arguments->truth("c", false));
   EXPECT_FALSE(*arguments->number("d", 6));
   EXPECT_TRUE(*arguments->truth("d", true));
