@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "supervisor/catalog/placeholders.h"
+#include "supervisor/memory/device_environment.h"
 #include "supervisor/process/launch_error.h"
-#include "supervisor/worker_command.h"
 
 namespace berth {
 namespace {
@@ -32,7 +32,7 @@ bool handed_on(std::string_view variable) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
          std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [&](std::string_view prefix) { return name.starts_with(prefix); }) ||
-         configures_devices(variable);
+         memory::configures_devices(variable);
 }
 
 // Of the XDG_… variables those of the Base Directory Specification are configuration; the others

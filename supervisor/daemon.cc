@@ -25,6 +25,7 @@
 #include "common/cores.h"
 #include "common/durations.h"
 #include "common/log.h"
+#include "common/own_environment.h"
 #include "common/sd_notify.h"
 #include "common/text.h"
 #include "common/uuid.h"
@@ -95,14 +96,6 @@ struct CoreStrand {
 CoreStrand& core_strand() {
   static auto* const strand = new CoreStrand;
   return *strand;
-}
-
-std::vector<std::string> own_environment() {
-  std::vector<std::string> variables;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    variables.emplace_back(*variable);
-  }
-  return variables;
 }
 
 std::string join(const std::vector<std::string>& parts) {

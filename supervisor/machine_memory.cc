@@ -9,7 +9,7 @@
 #include "supervisor/charged_processes.h"
 #include "supervisor/core/failure.h"
 #include "supervisor/host_look.h"
-#include "supervisor/worker_command.h"
+#include "supervisor/memory/device_environment.h"
 
 namespace berth {
 namespace {
@@ -38,7 +38,7 @@ MachineMemory::MachineMemory(Parts parts)
                .launcher = parts.launcher,
                .on_readable = parts.on_readable,
                .program = parts.worker_program,
-               .environment = listing_environment(parts.environment)}),
+               .environment = memory::listing_environment(parts.environment)}),
       probe_(memory::make_nvml_probe(parts.clock)),
       keeper_({.clock = parts.clock,
                .events = parts.events,

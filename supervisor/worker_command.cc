@@ -1,11 +1,11 @@
 #include "supervisor/worker_command.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
 #include "supervisor/core/memory/cost_model.h"
+#include "supervisor/memory/device_environment.h"
 #include "supervisor/named_devices.h"
 
 namespace berth {
@@ -13,11 +13,6 @@ namespace {
 
 constexpr std::string_view kFolder = "/workers";
 constexpr std::size_t kIdCharacters = 12;  // the last group of a UUID: 48 random bits
-
-// Device drivers and libllama are configured through these; an operator sets them in the unit.
-constexpr std::array<std::string_view, 12> kHandedOn = {"CUDA_", "GGML_",  "NVIDIA_", "VK_",
-                                                        "HIP_",  "ROCR_",  "HSA_",    "MESA_",
-                                                        "LP_",   "LIBGL_", "OMP_",    "GOMP_"};
 
 // "3,2"
 std::string numbers(const std::vector<std::uint32_t>& list) {
@@ -34,23 +29,6 @@ bool uses_vulkan(const WorkerPlace& place) {
                      [](const std::string& device) { return device.starts_with("Vulkan"); });
 }
 
-std::vector<std::string> environment_of_worker(const std::vector<std::string>& environment,
-                                               bool with_vulkan) {
-  std::vector<std::string> kept = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "GGML_NO_BACKTRACE=1"};
-  // Vulkan's drivers are loaded by name, and load further libraries by name. With a private prefix
-  // they must be its own, which no run path of ours can say. Never for another program: the prefix
-  // has a C library of its own.
-  if (BERTH_LLAMA_PRIVATE != 0 && with_vulkan) {
-    kept.emplace_back("LD_LIBRARY_PATH=" BERTH_LLAMA_LIB_DIR);
-  }
-  for (const std::string& variable : environment) {
-    if (configures_devices(variable) && !variable.starts_with("GGML_NO_BACKTRACE=")) {
-      kept.push_back(variable);
-    }
-  }
-  return kept;
-}
-
 // libllama's name of the device that the model has in that domain: where the configuration names
 // it so, by that name, since several backends may list one device.
 std::string device_in(core::DomainIndex domain, const std::vector<NamedDevice>& devices,
@@ -61,11 +39,6 @@ std::string device_in(core::DomainIndex domain, const std::vector<NamedDevice>& 
 }
 
 }  // namespace
-
-bool configures_devices(std::string_view variable) {
-  return std::any_of(kHandedOn.begin(), kHandedOn.end(),
-                     [&](std::string_view prefix) { return variable.starts_with(prefix); });
-}
 
 std::string worker_directory(const std::string& run_dir) {
   return run_dir + std::string(kFolder);
@@ -166,11 +139,7 @@ std::vector<std::string> first_load_arguments() {
 
 std::vector<std::string> worker_environment(const std::vector<std::string>& environment,
                                             const WorkerPlace& place) {
-  return environment_of_worker(environment, uses_vulkan(place));
-}
-
-std::vector<std::string> listing_environment(const std::vector<std::string>& environment) {
-  return environment_of_worker(environment, true);
+  return memory::device_environment(environment, uses_vulkan(place));
 }
 
 }  // namespace berth

@@ -48,17 +48,8 @@ std::vector<std::string> worker_arguments(const std::string& program, const cata
 // Further ones for its first load under a provenance (L6).
 std::vector<std::string> first_load_arguments();
 
-// Whether a device driver or libllama reads this variable ("NAME=value" or "NAME").
-bool configures_devices(std::string_view variable);
-
-// The whole environment of a worker, made from berthd's own `environment` ("NAME=value"): what a
-// device driver or libllama reads is handed on (VK_DRIVER_FILES, GGML_VK_VISIBLE_DEVICES, CUDA_…),
-// everything else is not. A model on a Vulkan device gets LD_LIBRARY_PATH where libllama lies in a
-// private prefix.
+// Its whole environment, made from berthd's own `environment`: memory::device_environment().
 std::vector<std::string> worker_environment(const std::vector<std::string>& environment,
                                             const WorkerPlace& place);
-
-// The same for a worker that lists all devices that there are.
-std::vector<std::string> listing_environment(const std::vector<std::string>& environment);
 
 }  // namespace berth

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -39,15 +40,26 @@ Result<std::vector<memory::DeviceReading>> ask_driver() {
   return answer.get();
 }
 
-// What `berth-worker --devices` lists; its log lines may stand before the document.
-Result<std::vector<core::ListedDevice>> list_devices(const std::string& worker) {
-  const Ran ran = run_program({worker, "--devices"}, kListDeadline);
+}  // namespace
+
+Result<std::vector<core::ListedDevice>> list_devices(const std::string& worker,
+                                                     const std::vector<std::string>& environment) {
+  const Ran ran = run_program({worker, "--devices"}, kListDeadline, environment);
   if (!ran.started || ran.timed_out || ran.status != 0) {
     return fail(Reason::kInternal, worker + " --devices does not list them");
   }
   auto listed = memory::find_device_list(ran.output);
   if (listed) return listed;
   return fail(Reason::kInternal, worker + " --devices: " + listed.error().message);
+}
+
+namespace {
+
+// A sentence of the table, or of the daemon; those on the configuration begin with its key.
+Check problem(const std::string& sentence) {
+  return warning("memory", printable_line(sentence, kTextBytes),
+                 sentence.starts_with("memory.") ? "correct it in the configuration"
+                                                 : "'berth events' tells since when");
 }
 
 std::string title(const std::string& id) {
@@ -85,21 +97,20 @@ Checks judge_domains(const v1::Memory& memory) {
                               format_bytes(domain.total_bytes()) + ", " +
                               format_bytes(domain.charged_bytes()) + " charged, " +
                               format_bytes(domain.foreign_bytes()) + " used by other programs";
+    // Of a budget that is more than there is a problem of the table tells.
+    const std::uint64_t budget = std::min(domain.budget_bytes(), domain.total_bytes());
     if (domain.lost()) {
       checks.push_back(error(what, "its driver has lost it", "is it still there? see dmesg"));
-    } else if (domain.limit_bytes() < domain.budget_bytes() / 2) {
-      checks.push_back(warning(what,
-                               found + ", so that less than half of the budget (" +
-                                   format_bytes(domain.budget_bytes()) + ") is left",
-                               "end other programs, or set a smaller budget"));
+    } else if (domain.limit_bytes() < budget / 2) {
+      checks.push_back(warning(
+          what,
+          found + ", so that less than half of the budget (" + format_bytes(budget) + ") is left",
+          "end other programs, or set a smaller budget"));
     } else {
       checks.push_back(ok(what, found));
     }
   }
-  for (const std::string& problem : memory.problems()) {
-    checks.push_back(warning("memory", printable_line(problem, kTextBytes),
-                             "correct [memory] in the configuration"));
-  }
+  for (const std::string& sentence : memory.problems()) checks.push_back(problem(sentence));
   return checks;
 }
 
@@ -112,10 +123,7 @@ Checks judge_table(const core::DomainTable& table) {
                (domain.device.empty() ? std::string()
                                       : " (" + printable_line(domain.device, 64) + ")")));
   }
-  for (const std::string& problem : table.problems) {
-    checks.push_back(warning("memory", printable_line(problem, kTextBytes),
-                             "correct [memory] in the configuration"));
-  }
+  for (const std::string& sentence : table.problems) checks.push_back(problem(sentence));
   return checks;
 }
 

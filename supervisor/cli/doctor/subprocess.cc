@@ -27,6 +27,15 @@ int left_until(SteadyTime until) {
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
+// As execve() wants them.
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  all.reserve(texts.size() + 1);
+  for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
 // Reads until the end of the output or the deadline; true at the end.
 bool read_until(int fd, SteadyTime until, std::string& output) {
   while (true) {
@@ -45,7 +54,8 @@ bool read_until(int fd, SteadyTime until, std::string& output) {
 
 }  // namespace
 
-Ran run_program(const std::vector<std::string>& arguments, std::chrono::milliseconds deadline) {
+Ran run_program(const std::vector<std::string>& arguments, std::chrono::milliseconds deadline,
+                const std::vector<std::string>& environment) {
   Ran ran;
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -60,12 +70,11 @@ Ran run_program(const std::vector<std::string>& arguments, std::chrono::millisec
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, writing.get(), 1);
   posix_spawn_file_actions_adddup2(&actions, writing.get(), 2);
-  std::vector<char*> argv;
-  argv.reserve(arguments.size() + 1);
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
+  std::vector<char*> argv = pointers(arguments);
+  std::vector<char*> variables = pointers(environment);
   pid_t pid = 0;
-  const int failed = ::posix_spawn(&pid, argv.front(), &actions, nullptr, argv.data(), environ);
+  const int failed =
+      ::posix_spawn(&pid, argv.front(), &actions, nullptr, argv.data(), variables.data());
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) {
     ran.error = errno_text(failed);

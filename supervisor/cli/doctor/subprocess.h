@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "common/own_environment.h"
+
 namespace berth::cli {
 
 // What a program did.
@@ -17,6 +19,8 @@ struct Ran {
 };
 
 // Runs a program with an empty standard input and waits for its end, at most `deadline`.
-Ran run_program(const std::vector<std::string>& arguments, std::chrono::milliseconds deadline);
+// `environment`: "NAME=value" each.
+Ran run_program(const std::vector<std::string>& arguments, std::chrono::milliseconds deadline,
+                const std::vector<std::string>& environment = own_environment());
 
 }  // namespace berth::cli

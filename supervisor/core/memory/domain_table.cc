@@ -110,7 +110,7 @@ class TableMaker {
     host.id = "host";
     host.total = host_total_;
     host.budget = budgets_.host.value_or(host_total_ / 10 * 6);
-    check_budget("memory.host_budget", host.budget, host_total_);
+    check_budget("memory.host_budget", host.budget, host_total_, " of main memory");
     table_.domains.push_back(std::move(host));
   }
 
@@ -119,10 +119,24 @@ class TableMaker {
   }
 
   [[nodiscard]] DeviceBudget budget_of(const Found& found) const {
-    for (const auto& [key, budget] : budgets_.devices) {
-      if (is_named(found, key)) return budget;
+    const auto* const section = section_of(found);
+    return section == nullptr ? DeviceBudget() : section->second;
+  }
+
+  // [memory.devices."KEY"]; null: there is none for it.
+  [[nodiscard]] const std::pair<const std::string, DeviceBudget>* section_of(
+      const Found& found) const {
+    for (const auto& section : budgets_.devices) {
+      if (is_named(found, section.first)) return &section;
     }
-    return {};
+    return nullptr;
+  }
+
+  // The setting that its budget is from.
+  [[nodiscard]] std::string key_of(const Found& found) const {
+    const auto* const section = section_of(found);
+    if (section == nullptr || !section->second.budget) return "memory.device_budget";
+    return "memory.devices." + section->first + ".budget";
   }
 
   void place(const Found& found) {
@@ -152,7 +166,7 @@ class TableMaker {
     domain.total = found.total;
     domain.budget = budget.budget.value_or(
         budgets_.device.value_or(found.total - device_headroom(found.total)));
-    check_budget("the budget of " + found.id, domain.budget, domain.total);
+    check_budget(key_of(found), domain.budget, domain.total, " of " + found.id);
     return domain;
   }
 
@@ -176,10 +190,11 @@ class TableMaker {
     return domain;
   }
 
-  void check_budget(const std::string& what, std::uint64_t budget, std::uint64_t total) {
+  void check_budget(const std::string& key, std::uint64_t budget, std::uint64_t total,
+                    const std::string& where) {
     if (budget <= total) return;
-    table_.problems.push_back(what + " is " + format_bytes(budget) + ", and there are " +
-                              format_bytes(total) + ": what there is bounds it.");
+    table_.problems.push_back(key + " is " + format_bytes(budget) + ", and there are " +
+                              format_bytes(total) + where + ": what there is bounds it.");
   }
 
   [[nodiscard]] std::string those_there() const {

@@ -1,16 +1,21 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "supervisor/cli/doctor/disk.h"
 #include "supervisor/cli/doctor/kernel.h"
 #include "supervisor/cli/doctor/machine.h"
+#include "supervisor/cli/doctor/memory.h"
 #include "supervisor/cli/doctor/subprocess.h"
 #include "supervisor/cli/doctor/worker.h"
+#include "supervisor/memory/device_environment.h"
 #include "tests/unit/cli/fake_daemon.h"
 #include "tests/unit/cli/test_program.h"
 
@@ -35,6 +40,37 @@ std::string all_of(const Checks& checks) {
 void make_program(const std::string& path, const std::string& script) {
   std::ofstream(path) << script;
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+}
+
+TEST(Doctor, M1_AProgramGetsTheEnvironmentThatItIsGiven) {
+  const Ran ran =
+      run_program({"/bin/sh", "-c", "echo \"$GIVEN ${HOME-none}\""}, kGenerous, {"GIVEN=yes"});
+  ASSERT_TRUE(ran.started);
+  EXPECT_EQ(ran.output, "yes none\n");
+}
+
+// As for berthd itself: drivers' settings are handed on, all else is not, and libllama's private
+// libraries are found. No shell could be started with those.
+TEST(Doctor, M1_DevicesAreListedInTheEnvironmentThatBerthdGives) {
+  const std::vector<std::string> given =
+      memory::listing_environment({"GGML_VK_VISIBLE_DEVICES=7", "BERTH_CONFIG=/nowhere"});
+  EXPECT_EQ(std::ranges::count(given, "GGML_VK_VISIBLE_DEVICES=7"), 1);
+  EXPECT_EQ(std::ranges::count(given, "BERTH_CONFIG=/nowhere"), 0);
+  const TemporaryDirectory directory;
+  const std::string worker = directory.path() + "/berth-worker";
+  make_program(worker, R"(#!/bin/sh
+[ "$*" = --devices ] || exit 2
+[ -z "$BERTH_CONFIG" ] || exit 1
+[ "$GGML_VK_VISIBLE_DEVICES" = 7 ] || exit 2
+echo '{"devices":[{"name":"Vulkan0","type":"gpu","total_bytes":8,"free_bytes":4}]}'
+)");
+  std::vector<std::string> without_libraries = given;
+  std::erase_if(without_libraries,
+                [](const std::string& one) { return one.starts_with("LD_LIBRARY_PATH="); });
+  const auto listed = list_devices(worker, without_libraries);
+  ASSERT_TRUE(listed) << listed.error().message;
+  ASSERT_EQ(listed->size(), 1U);
+  EXPECT_EQ(listed->front().name, "Vulkan0");
 }
 
 TEST(Doctor, ReadsMeminfo) {

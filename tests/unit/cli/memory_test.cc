@@ -291,6 +291,25 @@ TEST(DoctorMemory, M3_ForeignUseThatLeavesLittleIsAWarning) {
   EXPECT_EQ(judge_domains(memory).at(0).finding, Finding::kError);
 }
 
+TEST(DoctorMemory, M1_ABudgetAboveWhatThereIsBlamesNoOtherProgram) {
+  v1::Memory memory;
+  memory.set_counted(true);
+  v1::DomainState& domain = *memory.add_domains();
+  domain = host();
+  domain.set_budget_bytes(9000 * kMiB);
+  domain.set_limit_bytes(1700 * kMiB);  // of 2000, less 200 of others and 5 %
+  memory.add_problems("memory.host_budget is 8.8 GiB, and there are 2 GiB of main memory");
+  memory.add_problems("What the machine's memory is used for is not known");
+  const Checks checks = judge_domains(memory);
+  ASSERT_EQ(checks.size(), 3U);
+  EXPECT_EQ(checks[0].finding, Finding::kOk) << checks[0].found;
+  EXPECT_EQ(checks[1].finding, Finding::kWarning);
+  EXPECT_EQ(checks[1].advice, "correct it in the configuration");
+  EXPECT_EQ(checks[2].advice.find("configuration"), std::string::npos);
+  domain.set_limit_bytes(900 * kMiB);
+  EXPECT_EQ(judge_domains(memory)[0].finding, Finding::kWarning) << "others have half of it";
+}
+
 TEST(DoctorMemory, M1_ATableWithoutTheDaemonTellsItsProblems) {
   core::BudgetConfig budgets;
   budgets.host = 9000 * kMiB;

@@ -1,5 +1,6 @@
 #include "supervisor/core/memory/domain_table.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -135,6 +136,16 @@ TEST(DomainTable, ABudgetLargerThanTheMachineIsAProblemAndIsBounded) {
   const DomainTable table = table_of({}, {}, budgets);
   EXPECT_EQ(table.problems.size(), 1U);
   EXPECT_EQ(table.domains[0].limit(), kRam - kRam / 20);
+}
+
+TEST(DomainTable, M1_ABudgetThatIsTooLargeIsNamedByItsKey) {
+  BudgetConfig budgets;
+  budgets.device = 900 * kGiB;
+  EXPECT_THAT(table_of({kCuda}, {kDriver}, budgets).problems,
+              testing::ElementsAre(testing::StartsWith("memory.device_budget is 900 GiB")));
+  budgets.devices["CUDA0"] = {800 * kGiB, false};
+  EXPECT_THAT(table_of({kCuda}, {kDriver}, budgets).problems,
+              testing::ElementsAre(testing::StartsWith("memory.devices.CUDA0.budget is 800 GiB")));
 }
 
 TEST(DomainTable, MoreDevicesThanThereAreDomainsAreNamed) {
