@@ -7,6 +7,7 @@
 #include "supervisor/core/failure.h"
 #include "supervisor/core/ledger/failure_memory.h"
 #include "supervisor/core/log/allocation_size.h"
+#include "supervisor/core/memory/measured_doubt.h"
 
 namespace berth {
 namespace {
@@ -54,7 +55,9 @@ void MeasuredLoads::on_read(Result<store::MeasuredRecords> read) {
       if (records_.size() >= store::Store::kMeasuredKept) break;
       if (record.measured.loads > 0) last_.try_emplace(record.model, record.key);
       std::string key = record.key;
-      records_.try_emplace(std::move(key), std::move(record));
+      if (records_.contains(key)) continue;
+      untried_.insert(key);
+      records_.emplace(std::move(key), std::move(record));
     }
     if (read->unreadable > 0) {
       parts_.events.emit_typed(events::ServerDegraded{
@@ -81,21 +84,39 @@ std::string MeasuredLoads::key(core::Provenance provenance, std::uint32_t window
   return core::measurement_key(provenance, placement, parts_.table().domains);
 }
 
-const core::MeasuredLoad* MeasuredLoads::find(const std::string& key) const {
-  const auto at = records_.find(key);
-  return at == records_.end() ? nullptr : &at->second.measured;
+const core::MeasuredLoad* MeasuredLoads::find(const std::string& key) {
+  const store::MeasuredRecord* const record = trusted(key);
+  return record == nullptr ? nullptr : &record->measured;
 }
 
-const store::MeasuredRecord* MeasuredLoads::last_of(const std::string& model) const {
+const store::MeasuredRecord* MeasuredLoads::last_of(const std::string& model) {
   const auto last = last_.find(model);
-  if (last == last_.end()) return nullptr;
-  const auto at = records_.find(last->second);
-  return at == records_.end() ? nullptr : &at->second;
+  return last == last_.end() ? nullptr : trusted(std::string(last->second));
+}
+
+store::MeasuredRecord* MeasuredLoads::trusted(const std::string& key) {
+  const auto at = records_.find(key);
+  if (at == records_.end()) return nullptr;
+  store::MeasuredRecord& record = at->second;
+  const core::DomainTable& table = parts_.table();
+  // As long as the domains are not known nothing is planned by them either.
+  if (table.domains.empty() || untried_.erase(key) == 0) return &record;
+  const auto doubt =
+      core::doubt_of(record.measured, table.domains, parts_.main_memory ? parts_.main_memory() : 0);
+  if (!doubt) return &record;
+  parts_.events.emit_typed(events::MeasurementRefused{.model = record.model, .problem = *doubt});
+  forget(key);
+  return nullptr;
+}
+
+void MeasuredLoads::forget(const std::string& key) {
+  std::erase_if(last_, [&](const auto& last) { return last.second == key; });
+  untried_.erase(key);
+  records_.erase(key);
 }
 
 store::MeasuredRecord& MeasuredLoads::record_of(const Running& running) {
-  const auto at = records_.find(running.key);
-  if (at != records_.end()) return at->second;
+  if (store::MeasuredRecord* const known = trusted(running.key)) return *known;
   if (records_.size() >= store::Store::kMeasuredKept) make_room();
   store::MeasuredRecord& record = records_[running.key];
   record.key = running.key;
@@ -107,8 +128,7 @@ store::MeasuredRecord& MeasuredLoads::record_of(const Running& running) {
 void MeasuredLoads::make_room() {
   const auto oldest = std::ranges::min_element(
       records_, {}, [](const auto& record) { return record.second.changed; });
-  std::erase_if(last_, [&](const auto& last) { return last.second == oldest->first; });
-  records_.erase(oldest);
+  forget(std::string(oldest->first));
 }
 
 void MeasuredLoads::keep(store::MeasuredRecord& record) {
@@ -259,7 +279,7 @@ void MeasuredLoads::failed(const Uuid& instance, core::FailureRecord& record) {
   if (measured.measured != before) {
     keep(measured);
   } else if (before == core::MeasuredLoad()) {
-    records_.erase(running.key);
+    forget(running.key);
   }
 }
 
@@ -270,13 +290,14 @@ void MeasuredLoads::gone(const Uuid& instance) {
   running_.erase(at);
 }
 
-std::vector<core::LoadRatio> MeasuredLoads::ratios() const {
+std::vector<core::LoadRatio> MeasuredLoads::ratios() {
   std::vector<core::LoadRatio> all;
-  for (const auto& [model, key] : last_) {
-    const auto record = records_.find(key);
-    if (record == records_.end()) continue;
-    for (const store::MeasuredRecord::Predicted& predicted : record->second.predicted) {
-      const core::MeasuredDomain* const actual = record->second.measured.find(predicted.domain);
+  const auto last = last_;  // a record that is not believed goes
+  for (const auto& [model, key] : last) {
+    const store::MeasuredRecord* const record = trusted(key);
+    if (record == nullptr) continue;
+    for (const store::MeasuredRecord::Predicted& predicted : record->predicted) {
+      const core::MeasuredDomain* const actual = record->measured.find(predicted.domain);
       if (actual == nullptr) continue;
       const auto ratio = core::predicted_to_actual(predicted.charge, *actual, predicted.overhead,
                                                    predicted.domain == "host");

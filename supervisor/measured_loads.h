@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@ namespace berth {
 // What loads took in every memory domain, measured and kept (M5): libllama's own figures once a
 // model is ready, the most that its process was seen to have, and what loads that failed showed to
 // be needed (L21). Later predictions use it, and the charge of a running instance follows it.
+// A stored record that says what cannot be true on this machine is not used, and an event says so.
 // Core strand; lives longer than the residency. Nothing fails: where the store cannot be read an
 // event says so, and it is asked again; until then predictions are estimates.
 class MeasuredLoads final : public residency::LoadMeter {
@@ -41,6 +43,8 @@ class MeasuredLoads final : public residency::LoadMeter {
     EventSink& events;
     // The present domains.
     std::function<const core::DomainTable&()> table;
+    // Of the machine, with what devices have of it of their own; bytes. May be empty.
+    std::function<std::uint64_t()> main_memory{};
     // The charge of a running instance is another one now, as Residency::recharge(). May be empty.
     std::function<void(const Uuid& instance, const residency::MeasuredCharge& charge)> on_charge{};
   };
@@ -58,7 +62,7 @@ class MeasuredLoads final : public residency::LoadMeter {
   [[nodiscard]] std::string key(core::Provenance provenance, std::uint32_t window,
                                 const core::Placement& placement) const;
   // Null: nothing was measured under it. Valid until the next call that changes something.
-  [[nodiscard]] const core::MeasuredLoad* find(const std::string& key) const;
+  [[nodiscard]] const core::MeasuredLoad* find(const std::string& key);
 
   // A worker's process has so much of a domain; of the host without pages of files. Of a command
   // model the whole tree of its process, by the pid of the child that berthd started. Others are
@@ -66,9 +70,9 @@ class MeasuredLoads final : public residency::LoadMeter {
   void seen(pid_t pid, core::DomainIndex domain, std::uint64_t bytes);
 
   // predicted / actual of the last load of each model that became ready (M5).
-  [[nodiscard]] std::vector<core::LoadRatio> ratios() const;
+  [[nodiscard]] std::vector<core::LoadRatio> ratios();
   // Of the last load of that model that became ready; null: there is none.
-  [[nodiscard]] const store::MeasuredRecord* last_of(const std::string& model) const;
+  [[nodiscard]] const store::MeasuredRecord* last_of(const std::string& model);
 
   void launched(const residency::MeteredLoad& load) override;
   std::optional<residency::MeasuredCharge> loaded(const Uuid& instance,
@@ -99,10 +103,14 @@ class MeasuredLoads final : public residency::LoadMeter {
   [[nodiscard]] residency::MeasuredCharge charge_of(const Running& running) const;
   [[nodiscard]] std::vector<core::MeasuredDomain> domains_of(const rpc::WorkerReady& ready) const;
   void make_room();
+  // The record of that key as it may be used; null: there is none.
+  store::MeasuredRecord* trusted(const std::string& key);
+  void forget(const std::string& key);
 
   const Parts parts_;
   std::map<std::string, store::MeasuredRecord> records_;  // by key; kMeasuredKept at most
   std::map<std::string, std::string> last_;               // keys by model
+  std::set<std::string> untried_;  // keys whose records are from the store, and were not judged yet
   std::map<Uuid, Running> running_;
   std::function<void()> read_;  // until it was called
   bool told_ = false;           // that the store cannot be read

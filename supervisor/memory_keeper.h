@@ -82,6 +82,8 @@ class MemoryKeeper {
   // As last sampled; the host first.
   [[nodiscard]] const core::Domains& domains() const { return domains_; }
   [[nodiscard]] const core::Pressure& pressure() const { return pressure_; }
+  // Of the machine, as far as our control group lets us have it; bytes, 0: not known.
+  [[nodiscard]] std::uint64_t main_memory() const { return memory::usable_host_memory(now_.host); }
   // What is free in each domain; of the host at this moment. Some 20 us (L21).
   [[nodiscard]] std::vector<core::DomainNow> free_now() const;
   // For people. Any thread.

@@ -25,6 +25,12 @@ std::optional<Number> number_at(const boost::json::object& object, std::string_v
   return number;
 }
 
+// Whether there is none of that name, or one that fits the type.
+template <typename Number>
+bool number_or_none(const boost::json::object& object, std::string_view name) {
+  return !object.contains(name) || number_at<Number>(object, name);
+}
+
 // Absent: it is no JSON, or something else than an object.
 std::optional<boost::json::object> object_of(std::string_view text);
 

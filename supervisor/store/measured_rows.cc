@@ -73,6 +73,9 @@ std::optional<core::MeasuredDomain> domain_of(const json::value& value) {
   const auto kv = number_at<std::uint64_t>(*object, "kv");
   const auto working = number_at<std::uint64_t>(*object, "working");
   if (domain.domain.empty() || !weights || !mapped || !kv || !working) return std::nullopt;
+  for (const char* const name : {"process", "at_least"}) {
+    if (!number_or_none<std::uint64_t>(*object, name)) return std::nullopt;
+  }
   domain.weights = *weights;
   domain.mapped = *mapped;
   domain.kv = *kv;

@@ -85,7 +85,7 @@ class MeasuredLoadsTest : public testing::Test {
   [[nodiscard]] std::string key_of(const residency::LaunchPlan& plan) const {
     return measured_->key(provenance(), plan.window, plan.at.placement);
   }
-  [[nodiscard]] const core::MeasuredLoad& found() const {
+  [[nodiscard]] const core::MeasuredLoad& found() {
     const core::MeasuredLoad* const found = measured_->find(key_of(plan()));
     EXPECT_NE(found, nullptr);
     return *found;
@@ -282,6 +282,40 @@ TEST_F(MeasuredLoadsTest, M5_RowsThatCannotBeReadAreSaid) {
   ASSERT_NE(world_.events.last("server.degraded"), nullptr);
   EXPECT_THAT(sim::SimEvents::field(*world_.events.last("server.degraded"), "problem"),
               testing::HasSubstr("2 records of what loads took cannot be read"));
+}
+
+TEST_F(MeasuredLoadsTest, M5_StoredFiguresThatCannotBeTrueAreRefused) {
+  loaded(launch(plan()), {use("CUDA0", 1500, 400, 50)});
+  store::MeasuredRecord edited = world_.store.measured_records().at(key_of(plan()));
+  edited.measured.domains[0].weights = 1ULL << 60U;
+  world_.store.put_measured(edited);
+  begin();
+  EXPECT_EQ(measured_->find(key_of(plan())), nullptr);
+  EXPECT_EQ(measured_->last_of("m"), nullptr);
+  ASSERT_EQ(world_.events.count("measurement.refused"), 1U);
+  EXPECT_EQ(sim::SimEvents::field(*world_.events.last("measurement.refused"), "model"), "m");
+  EXPECT_THAT(sim::SimEvents::field(*world_.events.last("measurement.refused"), "problem"),
+              testing::HasSubstr("of GPU-1"));
+  // The next load is measured again, and its figures count.
+  loaded(launch(plan()), {use("CUDA0", 1500, 400, 50)});
+  EXPECT_EQ(found().find("GPU-1")->weights, 1500 * kMiB);
+  begin();
+  EXPECT_NE(measured_->find(key_of(plan())), nullptr);
+  EXPECT_EQ(world_.events.count("measurement.refused"), 1U);
+}
+
+TEST_F(MeasuredLoadsTest, M5_StoredFiguresAreJudgedOnceTheDomainsAreKnown) {
+  loaded(launch(plan()), {use("CUDA0", 1500, 400, 50)});
+  store::MeasuredRecord edited = world_.store.measured_records().at(key_of(plan()));
+  edited.measured.domains[0].process = 9000 * kMiB;
+  world_.store.put_measured(edited);
+  const std::string key = key_of(plan());
+  const core::DomainTable table = std::exchange(table_, {});
+  begin();
+  EXPECT_NE(measured_->find(key), nullptr);
+  table_ = table;
+  EXPECT_TRUE(measured_->ratios().empty());
+  EXPECT_EQ(world_.events.count("measurement.refused"), 1U);
 }
 
 TEST_F(MeasuredLoadsTest, M5_AStoreThatCannotBeReadIsAskedAgain) {

@@ -82,6 +82,8 @@ TEST_F(MeasuredRowsTest, M5_ARowThatIsDamagedIsSkippedAndCounted) {
          R"({"loads":1,"domains":[{"domain":"host"}],"predicted":[]})",
          R"({"loads":1,"domains":[{"domain":"","weights":1,"mapped":0,"kv":1,"working":1}],"predicted":[]})",
          R"({"loads":1,"domains":[{"domain":"host","weights":1e300,"mapped":0,"kv":1,"working":1}],"predicted":[]})",
+         R"({"loads":1,"domains":[{"domain":"host","weights":1,"mapped":0,"kv":1,"working":1,"process":-5}],"predicted":[]})",
+         R"({"loads":1,"domains":[{"domain":"host","weights":1,"mapped":0,"kv":1,"working":1,"at_least":"all"}],"predicted":[]})",
          R"({"loads":1,"domains":[],"predicted":[{"domain":"host"}]})",
          R"({"loads":1,"domains":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],"predicted":[]})"}) {
       other.exec("INSERT INTO measured_loads VALUES ('k" + std::to_string(++at) + "', 'm', 5, '" +
@@ -92,7 +94,7 @@ TEST_F(MeasuredRowsTest, M5_ARowThatIsDamagedIsSkippedAndCounted) {
   open();
   const auto found = database_->measured();
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->unreadable, 12U);
+  EXPECT_EQ(found->unreadable, 14U);
   ASSERT_EQ(found->records.size(), 1U);
   EXPECT_EQ(found->records[0], record_of("sound", 1));
 }
