@@ -27,10 +27,6 @@ class HostLook {
   const std::string mount_;
 };
 
-// Where this process's control group of version 2 is; empty: it has none that can be reached.
-std::string own_cgroup_directory();
-// Where version 2 is mounted; empty: nowhere.
-std::string cgroup_mount();
 // Process numbers are not the same to the kernel's drivers as to us, as in a container.
 bool drivers_count_otherwise();
 

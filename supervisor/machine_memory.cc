@@ -10,14 +10,16 @@
 #include "supervisor/core/failure.h"
 #include "supervisor/host_look.h"
 #include "supervisor/memory/device_environment.h"
+#include "supervisor/process/own_cgroup.h"
 
 namespace berth {
 namespace {
 
 std::function<memory::HostReading()> host_reader(std::string cgroup) {
-  if (cgroup.empty()) cgroup = own_cgroup_directory();
+  if (cgroup.empty()) cgroup = process::own_cgroup().value_or(std::string());
   // A look that is late may be at it when everything else has ended.
-  const auto look = std::make_shared<HostLook>(::getpid(), std::move(cgroup), cgroup_mount());
+  const auto look = std::make_shared<HostLook>(::getpid(), std::move(cgroup),
+                                               process::cgroup_mount().value_or(std::string()));
   return [look] { return look->read(); };
 }
 

@@ -1,5 +1,6 @@
 #include "supervisor/memory/cgroup_memory.h"
 
+#include "common/kernel_file.h"
 #include "supervisor/memory/proc_text.h"
 
 namespace berth::memory {
@@ -32,7 +33,7 @@ std::optional<CgroupLimit> read_cgroup_limit(std::string directory, const std::s
   std::optional<std::uint64_t> lowest;
   std::string where;
   for (int level = 0; level < kMostLevels && directory.starts_with(mount); ++level) {
-    const auto text = read_proc(directory + "/memory.max");
+    const auto text = read_kernel_file(directory + "/memory.max");
     const auto limit = text ? parse_memory_max(*text) : std::nullopt;
     if (limit && (!lowest || *limit < *lowest)) {
       lowest = limit;
@@ -43,7 +44,7 @@ std::optional<CgroupLimit> read_cgroup_limit(std::string directory, const std::s
     directory.resize(slash);
   }
   if (!lowest) return std::nullopt;
-  const auto stat = read_proc(where + "/memory.stat");
+  const auto stat = read_kernel_file(where + "/memory.stat");
   return CgroupLimit{*lowest, stat ? parse_memory_stat(*stat) : 0};
 }
 

@@ -3,12 +3,13 @@
 #include <optional>
 #include <string>
 
+#include "common/kernel_file.h"
 #include "supervisor/memory/proc_text.h"
 
 namespace berth::memory {
 
 Result<HostMemory> read_host_memory() {
-  const std::optional<std::string> text = read_proc("/proc/meminfo");
+  const std::optional<std::string> text = read_kernel_file("/proc/meminfo");
   if (!text) return fail(Reason::kInternal, "/proc/meminfo cannot be read.");
   return parse_meminfo(*text);
 }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "common/kernel_file.h"
 #include "supervisor/memory/proc_text.h"
 
 namespace berth::memory {
@@ -39,7 +40,7 @@ std::optional<StallShares> parse_pressure(std::string_view text) {
 }
 
 std::optional<StallShares> read_pressure() {
-  const auto text = read_proc("/proc/pressure/memory");
+  const auto text = read_kernel_file("/proc/pressure/memory");
   return text ? parse_pressure(*text) : std::nullopt;
 }
 
@@ -51,7 +52,7 @@ std::optional<CgroupEvents> parse_memory_events(std::string_view text) {
 }
 
 std::optional<CgroupEvents> read_memory_events(const std::string& cgroup_directory) {
-  const auto text = read_proc(cgroup_directory + "/memory.events");
+  const auto text = read_kernel_file(cgroup_directory + "/memory.events");
   return text ? parse_memory_events(*text) : std::nullopt;
 }
 
@@ -63,7 +64,7 @@ std::optional<std::uint64_t> parse_own_memory(std::string_view status) {
 }
 
 std::optional<std::uint64_t> read_own_memory(pid_t pid) {
-  const auto text = read_proc("/proc/" + std::to_string(pid) + "/status");
+  const auto text = read_kernel_file("/proc/" + std::to_string(pid) + "/status");
   return text ? parse_own_memory(*text) : std::nullopt;
 }
 

@@ -4,22 +4,10 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace berth::memory {
-
-// The whole of a file of /proc; nothing where it cannot be read.
-inline std::optional<std::string> read_proc(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad() || text.empty()) return std::nullopt;
-  return text;
-}
 
 // The number at the front of `text`, blanks and tabs before it skipped.
 inline std::optional<std::uint64_t> leading_number(std::string_view text) {

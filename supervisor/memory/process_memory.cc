@@ -4,16 +4,17 @@
 
 #include <string>
 
+#include "common/kernel_file.h"
 #include "supervisor/memory/proc_text.h"
 
 namespace berth::memory {
 
 Result<ProcessMemory> read_process_memory(pid_t pid) {
   const std::string directory = "/proc/" + std::to_string(pid);
-  if (const auto text = read_proc(directory + "/smaps_rollup")) {
+  if (const auto text = read_kernel_file(directory + "/smaps_rollup")) {
     if (const auto memory = parse_smaps_rollup(*text)) return *memory;
   }
-  if (const auto text = read_proc(directory + "/statm")) {
+  if (const auto text = read_kernel_file(directory + "/statm")) {
     const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
     if (const auto memory = parse_statm(*text, page)) return *memory;
   }

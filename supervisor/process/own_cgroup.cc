@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <sstream>
@@ -18,13 +17,13 @@
 #include <vector>
 
 #include "common/errno_text.h"
+#include "common/kernel_file.h"
 
 namespace berth::process {
 namespace {
 
-std::string whole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+std::string text_of(const std::string& path) {
+  return read_kernel_file(path).value_or(std::string());
 }
 
 // mountinfo writes blanks and backslashes as "\040".
@@ -112,6 +111,14 @@ Result<std::string> cgroup_directory(std::string_view membership, std::string_vi
   return fail(Reason::kNotFound, "the cgroup " + path + " is not mounted");
 }
 
+Result<std::string> own_cgroup() {
+  return cgroup_directory(text_of("/proc/self/cgroup"), text_of("/proc/self/mountinfo"));
+}
+
+Result<std::string> cgroup_mount() {
+  return cgroup_directory("0::/", text_of("/proc/self/mountinfo"));
+}
+
 bool runs_as_service() {
   // NOLINTBEGIN(concurrency-mt-unsafe): nobody changes the environment
   if (std::getenv("INVOCATION_ID") == nullptr) return false;
@@ -133,7 +140,7 @@ Status check_delegated(const std::string& directory) {
   if (!given && !marked_as_delegated(directory)) {
     return fail(Reason::kNotFound, directory + " is not delegated (Delegate=yes in the unit)");
   }
-  std::istringstream processes(whole(directory + "/cgroup.procs"));
+  std::istringstream processes(text_of(directory + "/cgroup.procs"));
   for (pid_t pid = 0; processes >> pid;) {
     if (pid == ::getpid()) continue;
     return fail(Reason::kNotFound,
@@ -144,8 +151,7 @@ Status check_delegated(const std::string& directory) {
 
 Result<std::string> delegated_cgroup() {
   if (!runs_as_service()) return fail(Reason::kNotFound, "berthd does not run as a service");
-  Result<std::string> directory =
-      cgroup_directory(whole("/proc/self/cgroup"), whole("/proc/self/mountinfo"));
+  Result<std::string> directory = own_cgroup();
   if (!directory) return directory;
   if (Status given = check_delegated(*directory); !given) return fail(std::move(given).error());
   return directory;

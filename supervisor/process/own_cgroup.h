@@ -16,6 +16,10 @@ namespace berth::process {
 // reached from here.
 Result<std::string> cgroup_directory(std::string_view membership, std::string_view mounts);
 
+// Where the one of this process is, and where version 2 is mounted. Blocks a moment. Errors: ditto.
+Result<std::string> own_cgroup();
+Result<std::string> cgroup_mount();
+
 // Whether this process is what systemd executed for a service: INVOCATION_ID is set, and
 // SYSTEMD_EXEC_PID (where there is one; both are inherited) is this process.
 bool runs_as_service();

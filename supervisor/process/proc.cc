@@ -1,39 +1,21 @@
 #include "supervisor/process/proc.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <memory>
 #include <string_view>
 #include <type_traits>
 
-#include "common/errno_text.h"
-#include "common/fd.h"
+#include "common/kernel_file.h"
 
 namespace berth::process {
 namespace {
 
-constexpr std::size_t kMostBytes = 1024UL * 1024UL;
-
-std::optional<std::string> read_file(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return std::nullopt;
-  std::string text;
-  std::array<char, 4096> part{};
-  while (text.size() < kMostBytes) {
-    const ssize_t got = ::read(file.get(), part.data(), part.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return std::nullopt;
-    if (got == 0) break;
-    text.append(part.data(), static_cast<std::size_t>(got));
-  }
-  return text;
-}
+constexpr std::size_t kMostEnvironment = 1024UL * 1024UL;
 
 // The next blank-separated word; takes it off `text`.
 std::string_view next_word(std::string_view& text) {
@@ -97,12 +79,13 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
 }
 
 std::optional<ProcessStat> read_stat(pid_t pid) {
-  const auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
+  const auto text = read_kernel_file("/proc/" + std::to_string(pid) + "/stat");
   return text ? parse_stat(*text) : std::nullopt;
 }
 
 std::string environment_of(pid_t pid) {
-  return read_file("/proc/" + std::to_string(pid) + "/environ").value_or(std::string());
+  return read_kernel_file("/proc/" + std::to_string(pid) + "/environ", kMostEnvironment)
+      .value_or(std::string());
 }
 
 std::vector<pid_t> numbered_entries(const std::string& path) {
@@ -121,7 +104,7 @@ std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
   bool listed = false;
   for (const pid_t task : numbered_entries(tasks)) {
-    const auto text = read_file(tasks + "/" + std::to_string(task) + "/children");
+    const auto text = read_kernel_file(tasks + "/" + std::to_string(task) + "/children");
     if (!text) continue;
     listed = true;
     std::string_view rest = *text;
@@ -139,7 +122,7 @@ std::vector<pid_t> children_of(pid_t pid) {
 
 Result<std::string> boot_id() {
   constexpr const char* kPath = "/proc/sys/kernel/random/boot_id";
-  const auto text = read_file(kPath);
+  const auto text = read_kernel_file(kPath);
   std::string_view rest = text ? std::string_view(*text) : std::string_view();
   const std::string_view id = next_word(rest);
   if (id.empty()) return fail(Reason::kInternal, std::string(kPath) + " cannot be read.");

@@ -1,6 +1,5 @@
 #include "supervisor/cli/doctor/machine.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/timex.h>
 #include <unistd.h>
@@ -12,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-#include "common/fd.h"
+#include "common/kernel_file.h"
 #include "common/units.h"
 #include "common/wall_time.h"
 #include "supervisor/cli/environment.h"
@@ -22,12 +21,6 @@ namespace berth::cli {
 namespace {
 
 constexpr std::uint64_t kLittleMemory = std::uint64_t{2} << 30U;
-
-std::string read_text(const char* path) {
-  const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
-  if (!file) return {};
-  return read_all(file.get(), std::size_t{1} << 20U).text;
-}
 
 Check check_processors() {
   cpu_set_t set;
@@ -47,7 +40,7 @@ Check check_processors() {
 }
 
 Check check_memory() {
-  const std::string meminfo = read_text("/proc/meminfo");
+  const std::string meminfo = read_kernel_file("/proc/meminfo").value_or(std::string());
   const auto total = meminfo_bytes(meminfo, "MemTotal");
   const auto available = meminfo_bytes(meminfo, "MemAvailable");
   if (!total || !available) {
