@@ -77,8 +77,13 @@ void Room::changed(const Uuid& instance) {
 
 void Room::post() {
   if (std::exchange(posted_, true)) return;
+  // Places that are given in this turn are answered first: nobody who is served waits for the
+  // planner (M12).
   environment_.clock.post([self = self_] {
-    if (*self != nullptr) (*self)->plan_all();
+    if (*self == nullptr) return;
+    (*self)->environment_.clock.post([self] {
+      if (*self != nullptr) (*self)->plan_all();
+    });
   });
 }
 
