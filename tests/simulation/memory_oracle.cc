@@ -245,7 +245,10 @@ std::string MemoryOracle::check_theft(const std::string& model,
     return live.stuck || (!live.going && !live.closing);
   };
   const bool unclear = std::ranges::any_of(live_, [&](const auto& one) {
-    return one.second.going && one.second.stopped <= foreign_changed_;
+    if (one.second.going) return one.second.stopped <= foreign_changed_;
+    // It has died, and that is not noticed yet.
+    const auto worker = world_.workers.by_instance(one.first);
+    return worker && worker->ended();
   });
   if (unclear) return {};
   const core::DomainBytes before = sum(stays) + extras();

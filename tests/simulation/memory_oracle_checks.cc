@@ -83,7 +83,9 @@ std::string MemoryOracle::on_evicted(const Event& event) {
     return live.model + " is evicted although the bank would do";
   }
   // What older ones count on is not for a younger one.
-  return oldest_want() == for_model ? check_cost(id, live, since) : "";
+  // Whether its demand counts for longer than its waiters are there depends on how they ended.
+  return oldest_want() == for_model ? check_cost(id, live, oldest_waiter(for_model).value_or(now))
+                                    : "";
 }
 
 // I4: idle work is told, and has its time to yield.
@@ -124,6 +126,8 @@ std::string MemoryOracle::check_cost(const std::string& id, const Live& victim,
   for (const auto& [other_id, other] : live_) {
     if (other_id == id || only_domain(other.at.bytes) != domain) continue;
     if (other.at.bytes[*domain] < victim.at.bytes[*domain]) continue;
+    // One who left may have had his place: then it was used.
+    if (other.maybe_client > other.last_client) continue;
     if (!surely_evictable(other_id, other, wanted_since)) continue;
     if (cost_per_byte(other, *domain) < 0.9 * cost_per_byte(victim, *domain)) {
       return victim.model + " is evicted although " + other.model + " is cheaper";
@@ -178,6 +182,12 @@ std::string MemoryOracle::when_quiet() const {
     if (worker && worker->ended() && !live.exited) return {};
   }
   if (world_.memory.shrinking()) return {};
+  // Idle work that was told to yield may take its time, and gives the room then.
+  const std::vector<Job> yielding = jobs ? jobs() : std::vector<Job>();
+  if (std::ranges::any_of(yielding,
+                          [&](const Job& job) { return job.until && now < *job.until; })) {
+    return {};
+  }
   const SteadyTime since = *oldest;
   const auto stays = [&](const std::string& id, const Live& live) {
     return !surely_evictable(id, live, since);

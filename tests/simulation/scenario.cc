@@ -186,6 +186,7 @@ Scenario::Scenario(std::uint64_t seed, std::size_t steps, bool trace)
 
 Scenario::~Scenario() {
   world_.clock.on_step(nullptr);
+  requests_.clear();  // they hang up, of which the oracles hear
 }
 
 ScenarioResult Scenario::run() {

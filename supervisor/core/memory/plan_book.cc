@@ -42,24 +42,27 @@ void add_entries(PlanBook& book) {
 
 void add_holds(PlanBook& book) {
   const Snapshot& snapshot = *book.snapshot;
-  std::vector<Uuid> frees;
+  std::vector<const Hold*> older;
   for (const Hold& hold : snapshot.holds) {
     if (!comes_first(hold, *book.need, snapshot.now)) continue;
-    book.held += hold.bytes;
-    frees.insert(frees.end(), hold.frees.begin(), hold.frees.end());
+    older.push_back(&hold);
     book.hold_ends = book.hold_ends ? std::min(*book.hold_ends, hold.until) : hold.until;
-    const bool older =
-        book.oldest == nullptr ||
-        std::tie(hold.since, hold.model) < std::tie(book.oldest->since, book.oldest->model);
-    if (older) book.oldest = &hold;
   }
-  std::ranges::sort(frees);
   book.freed_entry.assign(snapshot.entries.size(), false);
-  for (std::size_t i = 0; i < snapshot.entries.size(); ++i) {
-    const bool takable = book.judged[i].standing <= Standing::kLoading;
-    if (!takable || !std::ranges::binary_search(frees, snapshot.entries[i].id)) continue;
-    book.freed_entry[i] = true;
-    book.freed += snapshot.entries[i].charge;
+  if (older.empty()) return;
+  std::ranges::sort(older, {}, [](const Hold* hold) { return std::tie(hold->since, hold->model); });
+  book.oldest = older.front();
+  for (const Hold* const hold : older) {
+    book.held += hold->bytes;
+    for (std::size_t i = 0; i < snapshot.entries.size(); ++i) {
+      const Entry& entry = snapshot.entries[i];
+      const bool takable = book.judged[i].standing <= Standing::kLoading;
+      if (!takable || book.freed_entry[i]) continue;
+      if (std::ranges::find(hold->frees, entry.id) == hold->frees.end()) continue;
+      book.freed_entry[i] = true;
+      book.freed += entry.charge;
+    }
+    book.turns.push_back({.held = book.held, .freed = book.freed});
   }
 }
 

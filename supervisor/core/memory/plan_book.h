@@ -21,10 +21,16 @@ struct PlanBook {
   DomainBytes pinned{};
   DomainBytes stuck{};
   DomainBytes bank{};
-  DomainBytes reclaimable{};     // of the bank, for this need
-  DomainBytes held{};            // by older waiters (M9)
-  DomainBytes freed{};           // what those will have taken away, that is not leaving or closing
-  std::vector<Judged> judged{};  // one for each entry
+  DomainBytes reclaimable{};  // of the bank, for this need
+  DomainBytes held{};         // by older waiters (M9)
+  DomainBytes freed{};        // what those will have taken away, that is not leaving or closing
+  // The same as it is when each older waiter in turn has its room, the oldest first.
+  struct Turn {
+    DomainBytes held{};
+    DomainBytes freed{};
+  };
+  std::vector<Turn> turns{};
+  std::vector<Judged> judged{};           // one for each entry
   std::vector<bool> freed_entry{};        // one for each entry: counted in `freed`
   const Hold* oldest = nullptr;           // of the holds that count
   std::optional<SteadyTime> hold_ends{};  // the first of them to end

@@ -20,7 +20,11 @@ struct Missing {
 
 Missing missing_beside_holds(const PlanBook& book, const DomainBytes& bytes) {
   const DomainBytes coming = book.leaving + book.closing;
-  const DomainBytes at_last = missing_for(book, bytes, coming + book.freed, book.held);
+  // None of them is to wait longer for its own room.
+  DomainBytes at_last;
+  for (const PlanBook::Turn& turn : book.turns) {
+    at_last = at_least(at_last, missing_for(book, bytes, coming + turn.freed, turn.held));
+  }
   return {.now = at_least(at_last, missing_for(book, bytes, {}, {})),
           .leaving = at_least(at_last, missing_for(book, bytes, book.leaving, {})),
           .closing = at_least(at_last, missing_for(book, bytes, coming, {}))};

@@ -229,6 +229,22 @@ TEST(Planner, M9_AModelGoesOnClosingForWhoeverHasWaitedForSuchMemory) {
   EXPECT_FALSE(keeps_closing(closing, need, kNow, policy)) << "it is on a device";
 }
 
+TEST(Planner, M9_AYoungerOneDoesNotTakeWhatOnlyALaterWaitersRoomGivesBack) {
+  // "a" fits as soon as what it waits for is there; "b", younger, has "e" taken away for itself.
+  Snapshot snapshot = machine(200);
+  snapshot.entries = {ready(1, "d", in_host(15)), ready(2, "e", in_host(90))};
+  snapshot.entries[0].pinned = true;
+  snapshot.holds = {
+      {.model = "a", .bytes = in_host(95), .since = ago(seconds(3)), .until = kNow + seconds(60)},
+      {.model = "b",
+       .bytes = in_host(8),
+       .since = ago(seconds(2)),
+       .until = kNow + seconds(60),
+       .frees = {numbered(2)}}};
+  const auto waits = as<Park>(plan(snapshot, need_in_host("c", 72)));
+  EXPECT_EQ(waits.what, ParkFor::kOlder) << "beside d, e and c there would be no room for a";
+}
+
 TEST(Planner, T50_BytesOfEachDeviceDecideNotTheNumberOfModels) {
   // 100 GB over four devices of 48, as many models as there may be, then 29 GB more.
   Snapshot snapshot = machine(64, {48, 48, 48, 48});
