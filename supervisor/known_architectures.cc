@@ -23,26 +23,27 @@ void KnownArchitectures::ask(const std::string& architecture, std::function<void
   if (!is_plain(architecture) || known_.contains(architecture)) return done(true);
   Asking& asking = asking_[architecture];
   const bool runs = asking.question && !asking.question->over();
-  if (runs && asking.done.empty()) return done(true);  // it was late, and does not go
+  if (runs && asking.late) return done(true);
+  const bool asked = runs && !asking.done.empty();
   asking.done.push_back(std::move(done));
-  if (runs) return;
+  if (asked) return;
+  asking.late = false;
   asking.question = std::make_shared<WorkerQuestion>(
       parts_, std::vector<std::string>{"--knows-architecture=" + architecture},
-      [this, architecture](const Result<std::string>& text) {
-        const bool unknown =
-            text && text->find("architecture " + architecture + ": unknown\n") != std::string::npos;
-        const bool known =
-            text && text->find("architecture " + architecture + ": known\n") != std::string::npos;
-        if (known && known_.size() < kMostKnown) known_.insert(architecture);
-        answered(architecture, !unknown);
-      });
+      [this, architecture](const Result<std::string>& text) { answered(architecture, text); });
   asking.question->begin();
 }
 
-void KnownArchitectures::answered(const std::string& architecture, bool known) {
-  const std::vector<std::function<void(bool)>> all =
-      std::exchange(asking_.at(architecture).done, {});
-  for (const auto& done : all) done(known);
+void KnownArchitectures::answered(const std::string& architecture,
+                                  const Result<std::string>& text) {
+  const auto said = [&](const char* what) {
+    return text && text->find("architecture " + architecture + what) != std::string::npos;
+  };
+  if (said(": known\n") && known_.size() < kMostKnown) known_.insert(architecture);
+  Asking& asking = asking_.at(architecture);
+  asking.late = !text && text.error().reason == Reason::kDeadline;
+  const std::vector<std::function<void(bool)>> all = std::exchange(asking.done, {});
+  for (const auto& done : all) done(!said(": unknown\n"));
   // Its own code returns from here.
   parts_.clock.post([this, architecture] {
     const auto asked = asking_.find(architecture);

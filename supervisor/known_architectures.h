@@ -31,9 +31,10 @@ class KnownArchitectures {
   struct Asking {
     std::shared_ptr<WorkerQuestion> question;
     std::vector<std::function<void(bool)>> done;
+    bool late = false;  // it did not answer in time, and its process does not go
   };
 
-  void answered(const std::string& architecture, bool known);
+  void answered(const std::string& architecture, const Result<std::string>& text);
 
   const WorkerQuestion::Parts parts_;
   std::set<std::string> known_;

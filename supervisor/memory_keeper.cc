@@ -44,7 +44,7 @@ MemoryKeeper::~MemoryKeeper() {
 // --- which domains there are
 
 void MemoryKeeper::start(std::function<void()> done) {
-  host_source_.answered = parts_.clock.now();
+  host_source_.answered = driver_source_.answered = parts_.clock.now();
   ahead_ = parts_.clock.boot_now().time_since_epoch() - parts_.clock.now().time_since_epoch();
   list(std::move(done));
 }

@@ -54,6 +54,9 @@ void WorkerQuestion::on_exit(core::ExitStatus status) {
   deadline_.reset();
   readable_.reset();
   read();
+  output_.reset();
+  // Its own code returns from here.
+  parts_.clock.post([self = shared_from_this()] { self->child_.reset(); });
   if (done_) {
     const bool good = status == core::ExitStatus(core::Exited{0});
     if (good) {
@@ -63,8 +66,6 @@ void WorkerQuestion::on_exit(core::ExitStatus status) {
                   "It ended with " + core::to_string(status) + ". " + end_of(text_)));
     }
   }
-  // Its own code returns from here.
-  parts_.clock.post([self = shared_from_this()] { self->child_.reset(); });
 }
 
 void WorkerQuestion::fail_later(std::string problem) {

@@ -168,6 +168,7 @@ void Manager::reopen(const Uuid& id) {
   berth.current = instance.get();
   environment_.events.emit_typed(
       events::ModelReopened{.model = instance->model().name, .instance = instance->id_text()});
+  instance->pin(pinned(instance->model().name));  // what was pinned or unpinned meanwhile
   instance->reopen();
 }
 

@@ -39,7 +39,7 @@ Duration inverse_cost(const core::Entry& entry) {
 // it was used last, counts only once nobody uses it any more.
 bool alike(const core::Entry& a, const core::Entry& b) {
   return a.state == b.state && a.pinned == b.pinned && (a.clients > 0) == (b.clients > 0) &&
-         (a.soft > 0) == (b.soft > 0) && a.used_last_by_idle_work == b.used_last_by_idle_work &&
+         a.soft == b.soft && a.used_last_by_idle_work == b.used_last_by_idle_work &&
          a.abandoned_since == b.abandoned_since && a.torn_down_before == b.torn_down_before &&
          (a.clients > 0 || (a.idle_since == b.idle_since && a.last_used == b.last_used));
 }
@@ -108,7 +108,7 @@ void Room::plan_all() {
   for (const Demand& demand : demands) pass.decide(demand);
   pass.finish();
   pass.reopen();
-  planned_ = pass.entries();
+  planned_ = entries();
   if (pass.again() && !mutated(Mutation::kNeverReplanned)) {
     again_ = environment_.clock.sleep_until(*pass.again(), [this] {
       again_.reset();

@@ -28,8 +28,6 @@ class RoomPass {
   void reopen();
   // When the passing of time alone may change something; absent: never.
   [[nodiscard]] const std::optional<SteadyTime>& again() const { return again_; }
-  // As they are now, by id.
-  [[nodiscard]] const std::vector<core::Entry>& entries() const { return snapshot_.entries; }
 
  private:
   void act(const Demand& demand, const core::Fits& fits);

@@ -129,6 +129,7 @@ Decision plan(const Snapshot& snapshot, const Need& need) {
 
 bool keeps_closing(const Entry& closing, const Need& need, SteadyTime now,
                    const PlanPolicy& policy) {
+  if (closing.pinned) return false;
   if (need.model == closing.model || need.caller == CallerClass::kIdle) return false;
   if (need.since + policy.max_wait > now) return false;
   return std::ranges::any_of(need.options, [&](const PlacementOption& option) {

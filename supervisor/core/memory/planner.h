@@ -20,8 +20,9 @@ Decision plan(const Snapshot& snapshot, const Need& need);
 std::optional<Hold> hold_of(const Need& need, const Decision& decision);
 
 // Whether a need that has no memory yet is a reason for a model to go on closing (M9): it has
-// waited for max_wait (M12), and might use what that model has. Where none is, the model need not
-// go; one for which it would be closed anew is always such a reason.
+// waited for max_wait (M12), and might use what that model has, which was not pinned meanwhile
+// (M16). Where none is, the model need not go; one for which it would be closed anew is always such
+// a reason.
 bool keeps_closing(const Entry& closing, const Need& need, SteadyTime now,
                    const PlanPolicy& policy);
 

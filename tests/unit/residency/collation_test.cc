@@ -112,6 +112,22 @@ TEST_F(RoomTest, M12_WhoWaitsOnlyAMomentDoesNotKeepAModelClosed) {
   EXPECT_EQ(state_of("a"), "closing");
 }
 
+TEST_F(RoomTest, M16_AModelThatIsPinnedWhileItClosesStaysAndIsPinned) {
+  const auto a = host_model("a", 600);
+  a->settings.ttl = minutes(1);
+  auto user = served(a);
+  const auto b = request(host_model("b", 600), minutes(30));
+  world_.clock.advance(seconds(11));
+  ASSERT_EQ(state_of("a"), "closing");
+  ASSERT_TRUE(residency_->pin(a));
+  world_.clock.settle();
+  EXPECT_EQ(state_of("a"), "busy");
+  user->lease = {};
+  world_.clock.advance(minutes(5));
+  EXPECT_EQ(state_of("a"), "ready") << "beyond its ttl, and beside one who waits";
+  EXPECT_TRUE(b->failed_with(Reason::kNoRoom));
+}
+
 TEST_F(RoomTest, M9_AShutdownOpensNothing) {
   const auto a = host_model("a", 600);
   const auto user = served(a);
