@@ -106,6 +106,7 @@ bool MemoryOracle::surely_evictable(const std::string& id, const Live& live,
   if (!live.ready || live.going || live.closing || live.by_idle_work) return false;
   if (pinned_.contains(live.model) || clients_hold(id) || clients_want(live.model)) return false;
   const SteadyTime idle = std::max({*live.ready, live.last_client, live.maybe_client});
+  if (idle == world_.clock.now()) return false;  // a place may be on its way back
   return std::min(idle, wanted_since) + policy_.grace < world_.clock.now();
 }
 
