@@ -23,11 +23,9 @@ void KnownArchitectures::ask(const std::string& architecture, std::function<void
   if (!is_plain(architecture) || known_.contains(architecture)) return done(true);
   Asking& asking = asking_[architecture];
   const bool runs = asking.question && !asking.question->over();
-  if (runs && asking.late) return done(true);
-  const bool asked = runs && !asking.done.empty();
+  if (runs && asking.done.empty()) return done(true);  // it was late, and does not go
   asking.done.push_back(std::move(done));
-  if (asked) return;
-  asking.late = false;
+  if (runs) return;
   asking.question = std::make_shared<WorkerQuestion>(
       parts_, std::vector<std::string>{"--knows-architecture=" + architecture},
       [this, architecture](const Result<std::string>& text) { answered(architecture, text); });
@@ -40,15 +38,10 @@ void KnownArchitectures::answered(const std::string& architecture,
     return text && text->find("architecture " + architecture + what) != std::string::npos;
   };
   if (said(": known\n") && known_.size() < kMostKnown) known_.insert(architecture);
-  Asking& asking = asking_.at(architecture);
-  asking.late = !text && text.error().reason == Reason::kDeadline;
-  const std::vector<std::function<void(bool)>> all = std::exchange(asking.done, {});
+  const auto asked = asking_.find(architecture);
+  const std::vector<std::function<void(bool)>> all = std::exchange(asked->second.done, {});
+  if (asked->second.question->over()) asking_.erase(asked);
   for (const auto& done : all) done(!said(": unknown\n"));
-  // Its own code returns from here.
-  parts_.clock.post([this, architecture] {
-    const auto asked = asking_.find(architecture);
-    if (asked != asking_.end() && asked->second.question->over()) asking_.erase(asked);
-  });
 }
 
 }  // namespace berth

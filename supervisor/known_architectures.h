@@ -31,7 +31,6 @@ class KnownArchitectures {
   struct Asking {
     std::shared_ptr<WorkerQuestion> question;
     std::vector<std::function<void(bool)>> done;
-    bool late = false;  // it did not answer in time, and its process does not go
   };
 
   void answered(const std::string& architecture, const Result<std::string>& text);

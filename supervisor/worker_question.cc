@@ -46,6 +46,7 @@ void WorkerQuestion::begin() {
   auto child = parts_.launcher.launch(std::move(spec), *this);
   if (!child) return fail_later(child.error().message);
   child_ = *std::move(child);
+  runs_ = true;
   deadline_ = parts_.clock.sleep_for(kDeadline, [this] { give_up(); });
   wait();
 }
@@ -55,6 +56,7 @@ void WorkerQuestion::on_exit(core::ExitStatus status) {
   readable_.reset();
   read();
   output_.reset();
+  runs_ = false;
   // Its own code returns from here.
   parts_.clock.post([self = shared_from_this()] { self->child_.reset(); });
   if (done_) {

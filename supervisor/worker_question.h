@@ -43,8 +43,8 @@ class WorkerQuestion final : public process::ChildObserver,
 
   // Once.
   void begin();
-  // It has answered, and its process is gone.
-  [[nodiscard]] bool over() const { return !child_ && !done_; }
+  // It has answered, and its process is gone; true within an answer that its exit brought.
+  [[nodiscard]] bool over() const { return !runs_ && !done_; }
 
   void on_notify(std::string_view /*line*/) override {}
   void on_exit(core::ExitStatus status) override;
@@ -62,6 +62,7 @@ class WorkerQuestion final : public process::ChildObserver,
   UniqueFd output_;
   std::string text_;
   std::unique_ptr<process::ChildProcess> child_;
+  bool runs_ = false;  // its process
   Timer readable_;
   Timer deadline_;
 };

@@ -83,6 +83,29 @@ TEST_F(DeviceListerTest, M1_AWorkerThatPrintsWithoutEndIsStopped) {
   EXPECT_LT(devices.error().message.size(), 1000U);
 }
 
+TEST_F(DeviceListerTest, M1_AnotherListMayBeAskedForFromWithinTheAnswer) {
+  const std::string program = dir_.file("worker");
+  std::ofstream(program) << "#!/bin/sh\necho '{\"devices\":[]}'\n";
+  ASSERT_EQ(::chmod(program.c_str(), 0700), 0);
+  WorkerDeviceLister lister({.clock = clock_,
+                             .launcher = launcher_,
+                             .on_readable = readable_on(io_),
+                             .program = program,
+                             .environment = {"PATH=/usr/bin:/bin"}});
+  std::optional<DeviceLister::Devices> second;
+  lister.list([&](const DeviceLister::Devices& first) {
+    EXPECT_TRUE(first);
+    lister.list([&](DeviceLister::Devices devices) { second = std::move(devices); });
+  });
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!second && std::chrono::steady_clock::now() < until) {
+    io_.restart();
+    io_.run_for(std::chrono::milliseconds(20));
+  }
+  ASSERT_TRUE(second);
+  EXPECT_TRUE(*second) << second->error().message;
+}
+
 TEST_F(DeviceListerTest, AWorkerThatIsNotThereIsAnError) {
   WorkerDeviceLister lister({.clock = clock_,
                              .launcher = launcher_,

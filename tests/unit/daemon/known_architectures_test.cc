@@ -71,6 +71,22 @@ TEST_F(KnownArchitecturesTest, L25_WhatIsKnownIsAskedOnceAndWhatIsNotAnew) {
             "--knows-architecture=odd\n");
 }
 
+TEST_F(KnownArchitecturesTest, L25_WhoAsksFromWithinAnAnswerIsAnsweredAnew) {
+  std::optional<bool> second;
+  architectures_.ask("odd", [&](bool first) {
+    EXPECT_FALSE(first);
+    architectures_.ask("odd", [&](bool known) { second = known; });
+    EXPECT_FALSE(second) << "nothing is known of it yet";
+  });
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!second && std::chrono::steady_clock::now() < until) {
+    io_.restart();
+    io_.run_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(second, false);
+  EXPECT_EQ(runs(), "--knows-architecture=odd\n--knows-architecture=odd\n");
+}
+
 TEST_F(KnownArchitecturesTest, L25_WithoutAnAnswerNothingIsHeldAgainstIt) {
   EXPECT_TRUE(knows("old")) << "a worker that has no such option";
   EXPECT_TRUE(knows("silent"));
