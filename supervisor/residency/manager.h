@@ -169,7 +169,10 @@ class Manager : public std::enable_shared_from_this<Manager>,
   // For who waits: its file may be another one than when it was asked for, and take more; or none
   // at all. False: then they were answered.
   bool renew(Berth& berth);
-  // The others that are pinned, and that are resident or can be loaded.
+  // One that is pinned, as it is now; null: it is not resident, and cannot be loaded.
+  [[nodiscard]] std::shared_ptr<const catalog::Model> counted_pin(
+      const std::shared_ptr<const catalog::Model>& pinned) const;
+  // The others that are pinned and count.
   [[nodiscard]] std::vector<std::shared_ptr<const catalog::Model>> pinned_beside(
       const std::string& model) const;
   void take_configured_pins();

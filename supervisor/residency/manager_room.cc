@@ -187,8 +187,19 @@ bool Manager::pinned(const std::string& model) const {
   return pins_.contains(model) || configured_pins_.contains(model);
 }
 
+std::shared_ptr<const catalog::Model> Manager::counted_pin(
+    const std::shared_ptr<const catalog::Model>& pinned) const {
+  auto now = present(pinned);
+  if (now && now->problem.empty()) return now;
+  const auto berth = berths_.find(pinned->name);
+  return berth != berths_.end() && berth->second.current != nullptr ? pinned : nullptr;
+}
+
 bool Manager::others_pinned(const std::string& model) const {
-  return !pinned_beside(model).empty();
+  const auto counts = [&](const auto& pin) {
+    return pin.first != model && counted_pin(pin.second) != nullptr;
+  };
+  return std::ranges::any_of(pins_, counts) || std::ranges::any_of(configured_pins_, counts);
 }
 
 std::vector<std::shared_ptr<const catalog::Model>> Manager::pinned_beside(
@@ -198,13 +209,7 @@ std::vector<std::shared_ptr<const catalog::Model>> Manager::pinned_beside(
   all.erase(model);
   std::vector<std::shared_ptr<const catalog::Model>> others;
   for (const auto& [name, pinned] : all) {
-    const auto now = present(pinned);
-    const auto berth = berths_.find(name);
-    if (now && now->problem.empty()) {
-      others.push_back(now);
-    } else if (berth != berths_.end() && berth->second.current != nullptr) {
-      others.push_back(pinned);
-    }
+    if (auto counted = counted_pin(pinned)) others.push_back(std::move(counted));
   }
   return others;
 }

@@ -175,13 +175,8 @@ void RoomPass::finish() {
 
 void RoomPass::reopen() {
   if (mutated(Mutation::kNeverReopened)) return;
-  for (core::Entry& entry : snapshot_.entries) {
-    if (entry.state != core::EntryState::kClosing) continue;
-    const bool goes_on = std::ranges::any_of(unmet_, [&](const core::Need& need) {
-      return core::keeps_closing(entry, need, snapshot_.now, snapshot_.policy);
-    });
-    if (goes_on) continue;
-    entry.state = core::EntryState::kReady;
+  for (const core::Entry& entry : snapshot_.entries) {
+    if (entry.state != core::EntryState::kClosing || go_on_closing_.contains(entry.id)) continue;
     room_.host_.reopen(entry.id);
   }
 }
@@ -255,7 +250,12 @@ void RoomPass::tell_eviction(const Demand& demand, const core::Victim& victim,
 
 void RoomPass::wait(const Demand& demand, std::string_view what, std::vector<Uuid> blockers,
                     const core::DomainBytes& missing) {
-  if (demand.caller != core::CallerClass::kIdle) unmet_.push_back(wanted_.need);
+  for (const core::Entry& entry : snapshot_.entries) {
+    if (entry.state != core::EntryState::kClosing) continue;
+    if (core::keeps_closing(entry, wanted_.need, snapshot_.now, snapshot_.policy)) {
+      go_on_closing_.insert(entry.id);
+    }
+  }
   room_.waiting_[demand.model->name] = {.what = std::string(what),
                                         .blockers = std::move(blockers),
                                         .missing = missing,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -57,9 +58,9 @@ class RoomPass {
   Room& room_;
   core::Snapshot snapshot_;
   std::optional<SteadyTime> again_;
-  core::DomainBytes reclaim_;      // of the bank, for all of them
-  Room::Wanted wanted_;            // what is decided on
-  std::vector<core::Need> unmet_;  // those of clients that have to wait
+  core::DomainBytes reclaim_;     // of the bank, for all of them
+  Room::Wanted wanted_;           // what is decided on
+  std::set<Uuid> go_on_closing_;  // for some of those who have to wait
 };
 
 }  // namespace berth::residency
