@@ -1,6 +1,5 @@
 #include "supervisor/catalog_keeper.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -13,7 +12,8 @@ constexpr Duration kSweepPeriod = std::chrono::seconds(30);  // L23
 
 }  // namespace
 
-CatalogKeeper::CatalogKeeper(Parts parts) : parts_(std::move(parts)) {}
+CatalogKeeper::CatalogKeeper(Parts parts)
+    : parts_(std::move(parts)), told_(parts_.events, "catalog") {}
 
 void CatalogKeeper::start(std::function<void()> done) {
   first_done_ = std::move(done);
@@ -65,7 +65,6 @@ void CatalogKeeper::take(Found found) {
   if (parts_.on_changed) parts_.on_changed();
   stamp_ = found.scan.stamp;
   problems_ = std::move(found.scan.problems);
-  watch_problem_ = std::move(found.watch_problem);
   readable_.reset();  // before the descriptor that it waits on goes
   watch_ = std::move(found.watch);
   wait_for_changes();
@@ -84,14 +83,9 @@ void CatalogKeeper::report(const Found& found) {
     if (before && (*before)->problem == model->problem) continue;
     parts_.events.emit_typed(events::ModelBroken{.model = model->name, .problem = model->problem});
   }
-  for (const std::string& problem : found.scan.problems) {
-    if (std::find(problems_.begin(), problems_.end(), problem) != problems_.end()) continue;
-    parts_.events.emit_typed(events::ServerDegraded{.part = "catalog", .problem = problem});
-  }
-  if (!found.watch_problem.empty() && found.watch_problem != watch_problem_) {
-    parts_.events.emit_typed(
-        events::ServerDegraded{.part = "catalog", .problem = found.watch_problem});
-  }
+  std::vector<std::string> problems = found.scan.problems;
+  if (!found.watch_problem.empty()) problems.push_back(found.watch_problem);
+  told_.tell(problems);
   parts_.events.emit_typed(events::CatalogScanned{
       .models = static_cast<std::int64_t>(found.scan.catalog.models().size()),
       .broken = broken,

@@ -13,6 +13,7 @@
 #include "supervisor/catalog/catalog.h"
 #include "supervisor/catalog/directory_watch.h"
 #include "supervisor/process/async.h"
+#include "supervisor/told_problems.h"
 
 namespace berth {
 
@@ -70,7 +71,7 @@ class CatalogKeeper {
   mutable std::mutex mutex_;  // of the snapshot; held only to copy or change the pointer
   std::shared_ptr<const catalog::Catalog> snapshot_ = std::make_shared<const catalog::Catalog>();
   std::vector<std::string> problems_;
-  std::string watch_problem_;
+  ToldProblems told_;
   std::uint64_t stamp_ = 0;
   std::optional<catalog::DirectoryWatch> watch_;
   bool scanning_ = false;

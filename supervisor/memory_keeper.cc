@@ -35,7 +35,8 @@ MemoryKeeper::MemoryKeeper(Parts parts)
       round_({.clock = parts_.clock,
               .run_blocking = parts_.run_blocking,
               .read_host = parts_.read_host,
-              .probe = parts_.probe}) {}
+              .probe = parts_.probe}),
+      told_(parts_.events, "memory") {}
 
 MemoryKeeper::~MemoryKeeper() {
   *self_ = nullptr;
@@ -227,7 +228,7 @@ void MemoryKeeper::look() {
     if (driver_late_ || memory::reading_of(domain, now_.devices) == nullptr) domain.lost = true;
   }
   show();
-  tell_problems();
+  told_.tell(lacks());
   tell_processes();
   if (parts_.on_changed && tells_more(before)) parts_.on_changed();
 }

@@ -25,6 +25,7 @@
 #include "supervisor/memory_round.h"
 #include "supervisor/process/async.h"
 #include "supervisor/residency/memory_access.h"
+#include "supervisor/told_problems.h"
 
 namespace berth {
 
@@ -118,7 +119,6 @@ class MemoryKeeper {
   // Once for each round: its counters rise from one to the next.
   void take_pressure();
   void tell_processes();
-  void tell_problems();
   // The problems but those of sources, which have events of their own.
   [[nodiscard]] std::vector<std::string> lacks() const;
   [[nodiscard]] bool tells_more(const core::Domains& before) const;
@@ -157,8 +157,8 @@ class MemoryKeeper {
   bool running_ = false;
   Timer next_;
   Timer list_later_;
-  Duration ahead_{};            // the boot clock's lead
-  std::set<std::string> told_;  // problems
+  Duration ahead_{};  // the boot clock's lead
+  ToldProblems told_;
   std::string told_domains_;
 
   mutable std::mutex mutex_;  // of what is shown; held only to copy it

@@ -3,7 +3,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,17 +94,6 @@ std::vector<std::string> MemoryKeeper::lacks() const {
     }
   }
   return all;
-}
-
-void MemoryKeeper::tell_problems() {
-  std::set<std::string> now;
-  for (std::string& problem : lacks()) {
-    if (!told_.contains(problem)) {
-      parts_.events.emit_typed(events::ServerDegraded{.part = "memory", .problem = problem});
-    }
-    now.insert(std::move(problem));
-  }
-  told_ = std::move(now);
 }
 
 std::vector<core::DomainNow> MemoryKeeper::free_now() const {

@@ -65,8 +65,7 @@ std::string device_problem(const catalog::ModelSettings& settings, const core::D
                            const core::Domains& now) {
   const std::vector<std::string> missing = missing_devices(settings, table, now);
   if (missing.empty()) return {};
-  std::string text = missing.size() == 1 ? "Its device " : "Its devices ";
-  text += core::listed(missing) + (missing.size() == 1 ? " is" : " are") + " not there";
+  std::string text = "Its " + core::not_there(missing);
   const std::vector<std::string> there = those_there(table, now);
   text += there.empty() ? ", and no other is known" : "; there are " + core::listed(there);
   const bool is_command = settings.kind == catalog::Kind::kCommand;

@@ -2,17 +2,6 @@
 
 namespace berth {
 
-void UnplacedModels::look() {
-  std::set<std::string> now;
-  for (std::string& sentence : sentences()) {
-    if (!told_.contains(sentence)) {
-      parts_.events.emit_typed(events::ServerDegraded{.part = "model", .problem = sentence});
-    }
-    now.insert(std::move(sentence));
-  }
-  told_ = std::move(now);
-}
-
 std::vector<std::string> UnplacedModels::sentences() const {
   std::vector<std::string> all;
   std::size_t more = 0;

@@ -2,13 +2,13 @@
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/event.h"
 #include "supervisor/catalog/catalog.h"
+#include "supervisor/told_problems.h"
 
 namespace berth {
 
@@ -26,19 +26,19 @@ class UnplacedModels {
     std::function<std::string(const catalog::Model& model)> problem;
   };
 
-  explicit UnplacedModels(Parts parts) : parts_(std::move(parts)) {}
+  explicit UnplacedModels(Parts parts) : parts_(std::move(parts)), told_(parts_.events, "model") {}
   UnplacedModels(const UnplacedModels&) = delete;
   UnplacedModels& operator=(const UnplacedModels&) = delete;
   ~UnplacedModels() = default;
 
   // The models or the devices may be others: what is new gets an event.
-  void look();
+  void look() { told_.tell(sentences()); }
   // As it is now, one sentence each.
   [[nodiscard]] std::vector<std::string> sentences() const;
 
  private:
   Parts parts_;
-  std::set<std::string> told_;
+  ToldProblems told_;
 };
 
 }  // namespace berth

@@ -131,8 +131,8 @@ struct Sentence {
     const std::string lacking = in_words(it.deficit, snapshot);
     switch (it.why) {
       case RefuseWhy::kDeviceMissing:
-        return need.model + " is not loaded: its device " + listed(it.devices) +
-               " is not there. `berth doctor` lists the devices that are.";
+        return need.model + " is not loaded: its " + not_there(it.devices) +
+               ". `berth doctor` lists the devices that are.";
       case RefuseWhy::kNeverFits:
         return numbers + ", which is " + lacking + " more than models may ever have here.";
       case RefuseWhy::kPinned:
@@ -228,6 +228,12 @@ std::string listed(std::vector<std::string> parts) {
     parts.push_back(std::to_string(others) + " more");
   }
   return join_names(parts);
+}
+
+std::string not_there(std::vector<std::string> devices) {
+  const bool one = devices.size() == 1;
+  return (one ? "device " : "devices ") + listed(std::move(devices)) +
+         (one ? " is not there" : " are not there");
 }
 
 std::string sentence_of(const Decision& decision, const Snapshot& snapshot, const Need& need) {

@@ -15,6 +15,9 @@ namespace berth::core {
 // "a, b and c"; of many the first four.
 std::string listed(std::vector<std::string> parts);
 
+// "device CUDA7 is not there", "devices CUDA0 and CUDA7 are not there"; at least one.
+std::string not_there(std::vector<std::string> devices);
+
 // A decision and its reason in one or two sentences, for `berth plan` and events. Names models.
 std::string sentence_of(const Decision& decision, const Snapshot& snapshot, const Need& need);
 

@@ -162,6 +162,9 @@ TEST(PlanWords, M14_WhatLiftsARefusalIsSaid) {
   EXPECT_EQ(error.message,
             "b is not loaded: its device CUDA1 is not there. `berth doctor` lists the devices that "
             "are.");
+  need.missing_devices = {"CUDA1", "CUDA7"};
+  error = error_of(as<Refuse>(plan(snapshot, need)), snapshot, need, kWall);
+  EXPECT_THAT(error.message, HasSubstr("its devices CUDA1 and CUDA7 are not there"));
 }
 
 }  // namespace
