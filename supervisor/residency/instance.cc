@@ -277,6 +277,8 @@ void Instance::adjust_guards() {
 }
 
 void Instance::feed(const core::InstanceEvent& event) {
+  // What comes late finds nobody that keeps it any more: its host may be gone.
+  if (machine_.finished()) return;
   const auto keep = shared_from_this();
   const core::InstanceActions actions = machine_.apply(machine_.id(), event, now());
   for (const core::InstanceAction action : actions) perform(action);
