@@ -1,5 +1,6 @@
 #include "supervisor/residency/lease.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -45,6 +46,10 @@ std::uint32_t Lease::longest_token_bytes() const {
 }
 std::uint32_t Lease::window() const {
   return impl_->place().window;
+}
+Duration Lease::load_since(SteadyTime since) const {
+  const SteadyTime began = std::max(impl_->place().load_began, since);
+  return std::max(impl_->place().ready_since - began, Duration::zero());
 }
 
 }  // namespace berth::residency

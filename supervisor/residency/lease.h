@@ -31,6 +31,8 @@ class Lease::Impl {
     bool client = false;  // a client's work (M15)
     std::uint32_t window = 0;
     std::uint32_t longest_token_bytes = 0;
+    SteadyTime load_began{};
+    SteadyTime ready_since{};
   };
 
   Impl(Clock& clock, std::weak_ptr<LeaseOffice> office, std::shared_ptr<WorkerHandle> worker,

@@ -51,6 +51,9 @@ struct Berth {
   // them left. Counts on for retry_grace.
   std::optional<SteadyTime> carried;
   SteadyTime client_left{};
+  // How old the demand is that its last instance closed for: whoever waits comes after that, until
+  // it is started or serves again (M12).
+  std::optional<SteadyTime> behind;
   bool had_client = false;      // `current`: one waited for it, or used it
   bool torn_down = false;       // its last load was, abandoned: not the next one, too (L5)
   SteadyTime positions_told{};  // when all who wait were last told their place; on what serves
@@ -92,6 +95,11 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void shutdown(Duration drain, std::function<void()> done);
   [[nodiscard]] Status pin(const std::shared_ptr<const catalog::Model>& model);
   bool unpin(const std::string& model);
+  [[nodiscard]] bool pinned_by_configuration(const std::string& model) const {
+    return configured_pins_.contains(model);
+  }
+  [[nodiscard]] std::vector<std::string> pin_problems() const;
+  void check(const std::shared_ptr<const catalog::Model>& model, std::function<void(Status)> done);
   [[nodiscard]] bool pinned(const std::string& model) const;
   [[nodiscard]] Room& room() { return room_; }
   void use_waits(const Limits& limits);
@@ -181,11 +189,12 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void describe(const Uuid& instance, core::Entry& entry) const override;
   void admit(const Demand& demand, const LaunchPlan& plan) override;
   void evict(const core::Victim& victim) override;
-  void close(const Uuid& instance) override;
-  void reopen(const Uuid& instance) override;
+  void close(const Uuid& instance, const Demand& demand) override;
+  bool reopen(const Uuid& instance) override;
   void refuse_demand(const std::string& model, const Error& error) override;
   void on_room_wait(const std::string& model) override;
   [[nodiscard]] bool others_pinned(const std::string& model) const override;
+  [[nodiscard]] std::optional<SteadyTime> carried(const std::string& model) const override;
 
   Environment environment_;
   Limits limits_;

@@ -50,8 +50,12 @@ void Manager::unload(const std::string& model, bool force,
     return refuse({Reason::kNotFound, model + " is not resident."});
   }
   if (!force && pinned(model)) {
-    return refuse(
-        conflict_error(*instance, model + " is pinned; unpin it, or unload it by force."));
+    return refuse(conflict_error(
+        *instance,
+        pinned_by_configuration(model)
+            ? model + " is pinned by the configuration; take the pin out there, or unload it by "
+                      "force."
+            : model + " is pinned; unpin it, or unload it by force."));
   }
   const bool serves = info(instance->machine().state()).leases;
   const std::uint32_t running = serves ? instance->machine().leases() : 0;

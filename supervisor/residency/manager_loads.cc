@@ -92,6 +92,7 @@ void Manager::start(Berth& berth, const LaunchPlan& plan) {
   instances_.emplace(id, instance);
   berth.current = instance.get();
   berth.had_client = berth.queue.clients() > 0;
+  berth.behind.reset();
   if (pinned(berth.model->name)) instance->pin(true);
   failures_.load_started(*berth.model, id);
   room_.charge(id, berth.model->name, plan.at);
@@ -127,6 +128,8 @@ Lease Manager::grant(Instance& instance, const Waiter& waiter) {
   place.client = client;
   place.window = instance.ready().window;
   place.longest_token_bytes = instance.ready().longest_token_bytes;
+  place.load_began = instance.machine().created().steady;
+  place.ready_since = instance.machine().ready_since()->steady;
   return Lease(std::make_unique<Lease::Impl>(environment_.clock, weak_from_this(),
                                              instance.worker(), std::move(place)));
 }
@@ -231,7 +234,7 @@ void Manager::on_instance_settled(Instance& instance) {
   Berth& berth = berths_.at(instance.model().name);
   const core::InstanceState state = machine.state();
   if (state == core::InstanceState::kDraining || state == core::InstanceState::kStopping) {
-    room_.note_stop(machine.id(), instance.pid());
+    room_.note_stop(machine.id(), instance.pid(), machine.cause() == core::StopCause::kEvicted);
   }
   if (is_terminal(state)) room_.note_gone(machine.id(), instance.pid());
   if (machine.finished()) {

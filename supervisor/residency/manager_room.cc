@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +20,7 @@
 #include "supervisor/residency/room.h"
 #include "supervisor/residency/waiter.h"
 
-// What making room needs of the models and their instances, and pins.
+// What making room needs of the models and their instances.
 namespace berth::residency {
 namespace {
 
@@ -73,6 +74,7 @@ std::vector<Demand> Manager::demands() {
       demand.until = std::max(demand.until, waiter.deadline);
     }
     if (clients && berth.carried) demand.since = std::min(demand.since, *berth.carried);
+    if (berth.behind) demand.since = std::max(demand.since, *berth.behind + Duration(1));
   }
   return all;
 }
@@ -139,6 +141,22 @@ void Manager::memory_changed() {
   room_.changed();
 }
 
+std::optional<SteadyTime> Manager::carried(const std::string& model) const {
+  const auto found = berths_.find(model);
+  if (found == berths_.end()) return std::nullopt;
+  const Berth& berth = found->second;
+  const bool over = berth.queue.clients() == 0 &&
+                    environment_.clock.now() > berth.client_left + limits_.plan.retry_grace;
+  return over ? std::nullopt : berth.carried;
+}
+
+void Manager::check(const std::shared_ptr<const catalog::Model>& model,
+                    std::function<void(Status)> done) {
+  const auto& look = environment_.memory_access.check;
+  if (look) return look(model, std::move(done));
+  environment_.clock.post([done = std::move(done)] { done({}); });
+}
+
 void Manager::admit(const Demand& demand, const LaunchPlan& plan) {
   start(berths_.at(demand.model->name), plan);
 }
@@ -150,26 +168,31 @@ void Manager::evict(const core::Victim& victim) {
   instance->stop(core::StopCause::kEvicted);
 }
 
-void Manager::close(const Uuid& id) {
+void Manager::close(const Uuid& id, const Demand& demand) {
   const auto found = instances_.find(id);
   if (found == instances_.end()) return;
   const std::shared_ptr<Instance> instance = found->second;
+  berths_.at(instance->model().name).behind = demand.since;
   instance->close(core::StopCause::kEvicted, limits_.swap_drain
                                                  ? environment_.clock.now() + *limits_.swap_drain
                                                  : SteadyTime::max());
 }
 
-void Manager::reopen(const Uuid& id) {
+bool Manager::reopen(const Uuid& id) {
   const auto found = instances_.find(id);
-  if (found == instances_.end() || drain_until_) return;
+  if (found == instances_.end() || drain_until_) return false;
   const std::shared_ptr<Instance> instance = found->second;
   Berth& berth = berths_.at(instance->model().name);
-  if (berth.current != nullptr || instance->machine().cause() != core::StopCause::kEvicted) return;
+  if (berth.current != nullptr || instance->machine().cause() != core::StopCause::kEvicted) {
+    return false;
+  }
   berth.current = instance.get();
+  berth.behind.reset();
   environment_.events.emit_typed(
       events::ModelReopened{.model = instance->model().name, .instance = instance->id_text()});
   instance->pin(pinned(instance->model().name));  // what was pinned or unpinned meanwhile
   instance->reopen();
+  return true;
 }
 
 void Manager::refuse_demand(const std::string& model, const Error& error) {
@@ -179,74 +202,6 @@ void Manager::refuse_demand(const std::string& model, const Error& error) {
 
 void Manager::on_room_wait(const std::string& model) {
   report_soon(berths_.at(model));
-}
-
-// --- pins
-
-bool Manager::pinned(const std::string& model) const {
-  return pins_.contains(model) || configured_pins_.contains(model);
-}
-
-std::shared_ptr<const catalog::Model> Manager::counted_pin(
-    const std::shared_ptr<const catalog::Model>& pinned) const {
-  auto now = present(pinned);
-  if (now && now->problem.empty()) return now;
-  const auto berth = berths_.find(pinned->name);
-  return berth != berths_.end() && berth->second.current != nullptr ? pinned : nullptr;
-}
-
-bool Manager::others_pinned(const std::string& model) const {
-  const auto counts = [&](const auto& pin) {
-    return pin.first != model && counted_pin(pin.second) != nullptr;
-  };
-  return std::ranges::any_of(pins_, counts) || std::ranges::any_of(configured_pins_, counts);
-}
-
-std::vector<std::shared_ptr<const catalog::Model>> Manager::pinned_beside(
-    const std::string& model) const {
-  auto all = pins_;
-  all.insert(configured_pins_.begin(), configured_pins_.end());
-  all.erase(model);
-  std::vector<std::shared_ptr<const catalog::Model>> others;
-  for (const auto& [name, pinned] : all) {
-    if (auto counted = counted_pin(pinned)) others.push_back(std::move(counted));
-  }
-  return others;
-}
-
-void Manager::take_configured_pins() {
-  configured_pins_.clear();
-  if (environment_.configured_pins) {
-    for (auto& model : environment_.configured_pins()) configured_pins_.emplace(model->name, model);
-  }
-  for (auto& [name, berth] : berths_) {
-    if (berth.current == nullptr || berth.current->machine().pinned() == pinned(name)) continue;
-    berth.current->pin(pinned(name));
-    end_job_load(berth);
-  }
-}
-
-Status Manager::pin(const std::shared_ptr<const catalog::Model>& model) {
-  if (!model->problem.empty()) return fail(problem_error(*model));
-  if (pins_.contains(model->name)) return {};
-  const Status fits = room_.fits_together(pinned_beside(model->name), model);
-  if (!fits) return fits;
-  pins_.emplace(model->name, model);
-  const auto berth = berths_.find(model->name);
-  if (berth != berths_.end() && berth->second.current != nullptr) berth->second.current->pin(true);
-  room_.changed();
-  return {};
-}
-
-bool Manager::unpin(const std::string& model) {
-  if (pins_.erase(model) == 0) return false;
-  const auto berth = berths_.find(model);
-  if (berth != berths_.end() && berth->second.current != nullptr && !pinned(model)) {
-    berth->second.current->pin(false);
-    end_job_load(berth->second);
-  }
-  room_.changed();
-  return true;
 }
 
 }  // namespace berth::residency

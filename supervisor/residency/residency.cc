@@ -57,6 +57,19 @@ bool Residency::pinned(const std::string& model) const {
   return impl_->manager->pinned(model);
 }
 
+bool Residency::pinned_by_configuration(const std::string& model) const {
+  return impl_->manager->pinned_by_configuration(model);
+}
+
+std::vector<std::string> Residency::pin_problems() const {
+  return impl_->manager->pin_problems();
+}
+
+void Residency::check(const std::shared_ptr<const catalog::Model>& model,
+                      std::function<void(Status)> done) {
+  impl_->manager->check(model, std::move(done));
+}
+
 void Residency::recharge(const Uuid& instance, const MeasuredCharge& charge) {
   impl_->manager->room().recharge(instance, charge);
 }

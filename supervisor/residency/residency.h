@@ -53,6 +53,9 @@ class Lease {
   [[nodiscard]] const std::string& instance_id() const;
   [[nodiscard]] std::uint32_t longest_token_bytes() const;
   [[nodiscard]] std::uint32_t window() const;
+  // How much of the time since then the instance took to load, its process's start included; zero
+  // where it was ready before.
+  [[nodiscard]] Duration load_since(SteadyTime since) const;
 
  private:
   std::unique_ptr<Impl> impl_;
@@ -313,6 +316,15 @@ class Residency {
   // Whether it was pinned so. One that the configuration pins stays so, as long as it does.
   bool unpin(const std::string& model);
   [[nodiscard]] bool pinned(const std::string& model) const;
+  // The configuration does, whatever was pinned or unpinned by hand.
+  [[nodiscard]] bool pinned_by_configuration(const std::string& model) const;
+  // Of each model that the configuration pins and that does not fit beside what else is pinned,
+  // those before it in the order of names: what is wrong, a sentence or two.
+  [[nodiscard]] std::vector<std::string> pin_problems() const;
+
+  // Whether a load of the model can succeed, as far as its files tell (MemoryAccess::check).
+  // Answered once, never from within.
+  void check(const std::shared_ptr<const catalog::Model>& model, std::function<void(Status)> done);
 
   // Other waits for room, from now on: plan, swap_drain and queue_timeout of `limits`. What waits
   // already keeps its deadline.

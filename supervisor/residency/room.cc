@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "common/clock.h"
+#include "common/event.h"
 #include "common/uuid.h"
 #include "supervisor/core/memory/planner.h"
 #include "supervisor/core/mutation.h"
@@ -106,8 +109,8 @@ void Room::plan_all() {
   planning_ = true;
   RoomPass pass(*this, snapshot());
   for (const Demand& demand : demands) pass.decide(demand);
+  const bool reopened = pass.reopen();
   pass.finish();
-  pass.reopen();
   planned_ = entries();
   if (pass.again() && !mutated(Mutation::kNeverReplanned)) {
     again_ = environment_.clock.sleep_until(*pass.again(), [this] {
@@ -116,6 +119,7 @@ void Room::plan_all() {
     });
   }
   planning_ = false;
+  if (reopened) post();  // what was held for who waited for those is not, any more
   std::erase_if(waited_for_, [&](const std::string& model) { return !waiting_.contains(model); });
   tell_waits(before);
 }
@@ -161,6 +165,31 @@ void Room::charge(const Uuid& instance, const std::string& model, const core::Pl
 
 void Room::recharge(const Uuid& instance, const MeasuredCharge& charge) {
   if (book_.recharge(instance, charge)) changed();
+}
+
+void Room::note_stop(const Uuid& instance, pid_t pid, bool evicted) {
+  book_.note_stop(instance, pid);
+  const auto closed = closing_for_.extract(instance);
+  const MemoryBook::Line* const line = book_.find(instance);
+  if (closed.empty() || !evicted || line == nullptr) return;
+  tell_eviction(closed.mapped(), {.id = instance, .model = line->model, .charge = line->at.bytes},
+                "closing");
+}
+
+void Room::note_gone(const Uuid& instance, pid_t pid) {
+  closing_for_.erase(instance);
+  book_.note_gone(instance, pid);
+}
+
+void Room::tell_eviction(const Taker& taker, const core::Victim& victim, std::string_view cause) {
+  ++counters_.evictions[std::string(cause)];
+  environment_.events.emit_typed(
+      events::ModelEvicted{.model = victim.model,
+                           .instance = victim.id.to_string(),
+                           .cause = std::string(cause),
+                           .for_model = taker.model,
+                           .for_whom = std::string(core::caller_name(taker.caller)),
+                           .bytes = static_cast<std::int64_t>(core::sum_of(victim.charge))});
 }
 
 core::DomainBytes Room::charge_of(const Uuid& instance) const {

@@ -44,15 +44,19 @@ class RoomHost {
   virtual void describe(const Uuid& instance, core::Entry& entry) const = 0;
   virtual void admit(const Demand& demand, const LaunchPlan& plan) = 0;
   virtual void evict(const core::Victim& victim) = 0;
-  // It takes nothing new from now on, and goes when what runs has finished.
-  virtual void close(const Uuid& instance) = 0;
-  // It was closed, and nobody needs its room any more: it serves again.
-  virtual void reopen(const Uuid& instance) = 0;
+  // It takes nothing new from now on, and goes when what runs has finished. Who waits for its model
+  // comes after `demand` (M12).
+  virtual void close(const Uuid& instance, const Demand& demand) = 0;
+  // It was closed, and nobody needs its room any more: it serves again, and who waits for its
+  // model. False: it cannot.
+  virtual bool reopen(const Uuid& instance) = 0;
   virtual void refuse_demand(const std::string& model, const Error& error) = 0;
   // What the model waits for is another thing now.
   virtual void on_room_wait(const std::string& model) = 0;
   // Another model is pinned, resident or not: its room is not that one's for long.
   [[nodiscard]] virtual bool others_pinned(const std::string& model) const = 0;
+  // Since when a client has wanted it who left unserved, if that still counts (M8).
+  [[nodiscard]] virtual std::optional<SteadyTime> carried(const std::string& model) const = 0;
 };
 
 // Of Room::Waiting::what, beside core::park_name().
@@ -91,9 +95,9 @@ class Room {
   void charge(const Uuid& instance, const std::string& model, const core::PlacementOption& at);
   // It was measured to take this.
   void recharge(const Uuid& instance, const MeasuredCharge& charge);
-  // It stops, or is gone. Both may come more than once.
-  void note_stop(const Uuid& instance, pid_t pid) { book_.note_stop(instance, pid); }
-  void note_gone(const Uuid& instance, pid_t pid) { book_.note_gone(instance, pid); }
+  // It stops, for another one's room where `evicted`, or is gone. Both may come more than once.
+  void note_stop(const Uuid& instance, pid_t pid, bool evicted);
+  void note_gone(const Uuid& instance, pid_t pid);
 
   // What a demand for that model waits for; null: for nothing that is known.
   [[nodiscard]] const Waiting* waiting(const std::string& model) const;
@@ -156,6 +160,12 @@ class Room {
   // Whether its files were looked at; else they are now, and it is planned again then.
   [[nodiscard]] bool checked(const Demand& demand);
   void tell_waits(const std::map<std::string, Waiting>& before);
+  // For whose room something goes.
+  struct Taker {
+    std::string model;
+    core::CallerClass caller = core::CallerClass::kForeground;
+  };
+  void tell_eviction(const Taker& taker, const core::Victim& victim, std::string_view cause);
 
   const Environment& environment_;
   RoomHost& host_;
@@ -168,6 +178,7 @@ class Room {
   std::map<std::string, Check> checks_;  // by model
   std::set<std::string> company_;        // models that are waited for, and that others went for
   std::set<std::string> waited_for_;     // models; in a pass those of its demands
+  std::map<Uuid, Taker> closing_for_;    // by instance, until it stops or serves again
   std::map<Uuid, SteadyTime> yielding_;  // jobs that were told to, and until when they may take
   std::vector<core::Entry> planned_;     // the entries as the last pass left them, by id
   Timer again_;

@@ -49,7 +49,34 @@ core::Refuse too_soon(const core::Need& need) {
 
 }  // namespace
 
+RoomPass::RoomPass(Room& room, core::Snapshot snapshot)
+    : room_(room), snapshot_(std::move(snapshot)) {
+  for (const core::Entry& entry : snapshot_.entries) {
+    if (entry.state == core::EntryState::kClosing) closing_.push_back(entry);
+  }
+}
+
 void RoomPass::decide(const Demand& demand) {
+  if (may_reopen(demand)) return put_off(demand);
+  decide_now(demand);
+}
+
+bool RoomPass::may_reopen(const Demand& demand) const {
+  return std::ranges::find(closing_, demand.model->name, &core::Entry::model) != closing_.end();
+}
+
+void RoomPass::put_off(const Demand& demand) {
+  const core::Need need = room_.wanted(demand, snapshot_).need;
+  waiting_.push_back(need);
+  put_off_.push_back(demand);
+  if (need.options.empty()) return;
+  if (const auto hold = core::hold_of(need, core::plan(snapshot_, need));
+      hold && !mutated(Mutation::kHoldIgnored)) {
+    snapshot_.holds.push_back(*hold);
+  }
+}
+
+void RoomPass::decide_now(const Demand& demand) {
   wanted_ = room_.wanted(demand, snapshot_);
   const core::Need& need = wanted_.need;
   if (wanted_.uncounted()) return admit(demand, {});
@@ -173,12 +200,42 @@ void RoomPass::finish() {
   shrink(snapshot_.bank - reclaim_);
 }
 
-void RoomPass::reopen() {
-  if (mutated(Mutation::kNeverReopened)) return;
-  for (const core::Entry& entry : snapshot_.entries) {
-    if (entry.state != core::EntryState::kClosing || go_on_closing_.contains(entry.id)) continue;
-    room_.host_.reopen(entry.id);
+bool RoomPass::reopen() {
+  bool reopened = false;
+  for (const Uuid& id : servable()) {
+    if (mutated(Mutation::kNeverReopened) || !room_.host_.reopen(id)) continue;
+    const auto entry = std::ranges::find(closing_, id, &core::Entry::id);
+    const auto is_its = [&](const Demand& demand) { return demand.model->name == entry->model; };
+    std::erase_if(put_off_, is_its);
+    std::erase_if(snapshot_.holds,
+                  [&](const core::Hold& hold) { return hold.model == entry->model; });
+    room_.closing_for_.erase(id);
+    reopened = true;
   }
+  snapshot_.entries = room_.entries();
+  for (const Demand& demand : put_off_) {
+    std::erase_if(snapshot_.holds,
+                  [&](const core::Hold& hold) { return hold.model == demand.model->name; });
+    decide_now(demand);
+  }
+  room_.holds_ = snapshot_.holds;
+  return reopened;
+}
+
+std::vector<Uuid> RoomPass::servable() const {
+  std::vector<Uuid> all;
+  std::vector<Uuid> some;
+  for (const core::Entry& entry : closing_) {
+    all.push_back(entry.id);
+    if (entry.pinned) some.push_back(entry.id);
+  }
+  if (all.empty() || !core::would_close(snapshot_, waiting_, all)) return all;
+  for (const core::Entry& entry : closing_) {
+    if (entry.pinned) continue;
+    some.push_back(entry.id);
+    if (core::would_close(snapshot_, waiting_, some)) some.pop_back();
+  }
+  return some;
 }
 
 void RoomPass::act(const Demand& demand, const core::Park& park) {
@@ -188,9 +245,14 @@ void RoomPass::act(const Demand& demand, const core::Park& park) {
   }
   for (const Uuid& instance : park.close) {
     const auto entry = std::ranges::find(snapshot_.entries, instance, &core::Entry::id);
-    tell_eviction(demand, {.id = instance, .model = entry->model, .charge = entry->charge},
-                  "closing");
-    room_.host_.close(instance);
+    room_.environment_.events.emit_typed(
+        events::ModelClosing{.model = entry->model,
+                             .instance = instance.to_string(),
+                             .for_model = demand.model->name,
+                             .for_whom = std::string(core::caller_name(demand.caller)),
+                             .bytes = static_cast<std::int64_t>(core::sum_of(entry->charge))});
+    room_.closing_for_[instance] = {demand.model->name, demand.caller};
+    room_.host_.close(instance, demand);
   }
   if (!park.close.empty()) {
     room_.company_.insert(demand.model->name);
@@ -230,32 +292,15 @@ void RoomPass::shrink_bank(const core::DomainBytes& bytes) {
 void RoomPass::take_away(const Demand& demand, const std::vector<core::Victim>& victims) {
   if (!victims.empty()) room_.company_.insert(demand.model->name);
   for (const core::Victim& victim : victims) {
-    tell_eviction(demand, victim, cause_of(victim.kind));
+    room_.tell_eviction({demand.model->name, demand.caller}, victim, cause_of(victim.kind));
     room_.host_.evict(victim);
   }
   snapshot_.entries = room_.entries();
 }
 
-void RoomPass::tell_eviction(const Demand& demand, const core::Victim& victim,
-                             std::string_view cause) {
-  ++room_.counters_.evictions[std::string(cause)];
-  room_.environment_.events.emit_typed(
-      events::ModelEvicted{.model = victim.model,
-                           .instance = victim.id.to_string(),
-                           .cause = std::string(cause),
-                           .for_model = demand.model->name,
-                           .for_whom = std::string(core::caller_name(demand.caller)),
-                           .bytes = static_cast<std::int64_t>(core::sum_of(victim.charge))});
-}
-
 void RoomPass::wait(const Demand& demand, std::string_view what, std::vector<Uuid> blockers,
                     const core::DomainBytes& missing) {
-  for (const core::Entry& entry : snapshot_.entries) {
-    if (entry.state != core::EntryState::kClosing) continue;
-    if (core::keeps_closing(entry, wanted_.need, snapshot_.now, snapshot_.policy)) {
-      go_on_closing_.insert(entry.id);
-    }
-  }
+  if (!closing_.empty()) waiting_.push_back(wanted_.need);
   room_.waiting_[demand.model->name] = {.what = std::string(what),
                                         .blockers = std::move(blockers),
                                         .missing = missing,

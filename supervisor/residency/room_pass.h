@@ -1,7 +1,7 @@
 #pragma once
 
 #include <optional>
-#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,21 +16,29 @@ namespace berth::residency {
 // one before left. Core strand; lives for one call.
 class RoomPass {
  public:
-  RoomPass(Room& room, core::Snapshot snapshot) : room_(room), snapshot_(std::move(snapshot)) {}
+  RoomPass(Room& room, core::Snapshot snapshot);
   RoomPass(const RoomPass&) = delete;
   RoomPass& operator=(const RoomPass&) = delete;
   ~RoomPass() = default;
 
   // The oldest demand first.
   void decide(const Demand& demand);
-  // After the last one.
+  // After the last one: what closes for nobody any more serves again (M9), and who waits for a
+  // model that does not is decided on. Whether something does.
+  bool reopen();
+  // At last.
   void finish();
-  // Then: what closes for nobody any more serves again (M9).
-  void reopen();
   // When the passing of time alone may change something; absent: never.
   [[nodiscard]] const std::optional<SteadyTime>& again() const { return again_; }
 
  private:
+  // It may be served again by what closes now, which the other demands decide.
+  [[nodiscard]] bool may_reopen(const Demand& demand) const;
+  // Until then what it would be is held against younger ones, and nothing is done for it.
+  void put_off(const Demand& demand);
+  void decide_now(const Demand& demand);
+  // Of what closes, what would not be closed anew.
+  [[nodiscard]] std::vector<Uuid> servable() const;
   void act(const Demand& demand, const core::Fits& fits);
   void act(const Demand& demand, const core::ShrinkBank& shrink);
   void act(const Demand& demand, const core::Evict& evict);
@@ -49,8 +57,6 @@ class RoomPass {
   // that is still yielding, and what those hold that were given long enough.
   [[nodiscard]] std::vector<core::Victim> takable(const core::PreEmpt& pre_empt) const;
   void take_away(const Demand& demand, const std::vector<core::Victim>& victims);
-  // Before it is done.
-  void tell_eviction(const Demand& demand, const core::Victim& victim, std::string_view cause);
   void wait(const Demand& demand, std::string_view what, std::vector<Uuid> blockers,
             const core::DomainBytes& missing);
   void hold(const Demand& demand, const core::PlacementOption& at);
@@ -58,9 +64,11 @@ class RoomPass {
   Room& room_;
   core::Snapshot snapshot_;
   std::optional<SteadyTime> again_;
-  core::DomainBytes reclaim_;     // of the bank, for all of them
-  Room::Wanted wanted_;           // what is decided on
-  std::set<Uuid> go_on_closing_;  // for some of those who have to wait
+  core::DomainBytes reclaim_;         // of the bank, for all of them
+  Room::Wanted wanted_;               // what is decided on
+  std::vector<core::Entry> closing_;  // when it began
+  std::vector<core::Need> waiting_;   // where something closes: of all who have to wait
+  std::vector<Demand> put_off_;       // the oldest first
 };
 
 }  // namespace berth::residency

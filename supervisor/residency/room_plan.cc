@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -21,8 +22,9 @@ PlanReport Room::plan(const catalog::Model& model, bool anew) const {
   if (!counts()) return report;
   const Waiting* const waits = waiting(model.name);
   const SteadyTime now = report.snapshot.now;
+  const std::optional<SteadyTime> carried = host_.carried(model.name);
   const Demand demand{.model = std::make_shared<const catalog::Model>(model),
-                      .since = waits == nullptr ? now : waits->since,
+                      .since = waits == nullptr ? carried.value_or(now) : waits->since,
                       .until = now + limits_.queue_timeout};
   const Wanted found = wanted(demand, report.snapshot);
   report.counted = !found.uncounted();

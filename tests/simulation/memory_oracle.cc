@@ -181,6 +181,7 @@ void MemoryOracle::on_pin(const std::string& model, bool pinned) {
 
 std::string MemoryOracle::on_event(const Event& event) {
   const std::string name(event.name);
+  if (name == "model.closing") return on_closing(event);
   if (name == "model.evicted") return on_evicted(event);
   if (name == "model.refused") {
     answered_[SimEvents::field(event, "model")] = world_.clock.now();
@@ -202,6 +203,7 @@ std::string MemoryOracle::on_event(const Event& event) {
     torn_down_.erase(live.model);
   } else if (name == "model.reopened") {
     live.closing = false;
+    behind_.erase(live.model);
   } else if (name == "instance.stopping") {
     live.going = true;
     live.stopped = now;
@@ -231,6 +233,7 @@ std::string MemoryOracle::on_admit(const std::string& model, const std::string& 
   live.model = model;
   live.at = at;
   live.created = world_.clock.now();
+  behind_.erase(model);
   return problem;
 }
 
@@ -255,7 +258,9 @@ std::string MemoryOracle::check_theft(const std::string& model,
   const std::string older = oldest_want();
   const auto oldest = oldest_waiter(older);
   if (older.empty() || older == model || !oldest || !due_().contains(older)) return {};
-  if (clients_want(model) && *oldest >= wanted_since(model)) return {};
+  if (clients_want(model) && surely_since(older, *oldest) >= maybe_since(model)) {
+    return {};
+  }
   if (any_fits(older, before) && !any_fits(older, before + at.bytes)) {
     std::string text = model + " took the room that was being made for " + older;
     const core::DomainBytes nobodys = lost();
@@ -272,6 +277,17 @@ std::string MemoryOracle::check_theft(const std::string& model,
   return {};
 }
 
+SteadyTime MemoryOracle::surely_since(const std::string& model, SteadyTime own) const {
+  const auto behind = behind_.find(model);
+  return behind == behind_.end() ? own : std::max(own, behind->second.surely + Duration(1));
+}
+
+SteadyTime MemoryOracle::maybe_since(const std::string& model) const {
+  const SteadyTime own = wanted_since(model);
+  const auto behind = behind_.find(model);
+  return behind == behind_.end() ? own : std::max(own, behind->second.maybe + Duration(1));
+}
+
 // The model that clients have surely wanted the longest; empty: that is not sure.
 std::string MemoryOracle::oldest_want() const {
   std::set<std::string> wanted;
@@ -282,12 +298,12 @@ std::string MemoryOracle::oldest_want() const {
   std::string model;
   for (const std::string& name : wanted) {
     const std::optional<SteadyTime> oldest = oldest_waiter(name);
-    if (!oldest || (first && *first <= *oldest)) continue;
-    first = oldest;
+    if (!oldest || (first && *first <= surely_since(name, *oldest))) continue;
+    first = surely_since(name, *oldest);
     model = name;
   }
   for (const std::string& name : wanted) {
-    if (name != model && wanted_since(name) <= first) return {};
+    if (name != model && maybe_since(name) <= first) return {};
   }
   return model;
 }

@@ -70,6 +70,7 @@ class MemoryOracle {
     bool going = false;  // is stopped, or has ended
     SteadyTime stopped{};
     bool closing = false;
+    bool closing_told = false;  // that it was evicted, then
     bool stuck = false;
     std::optional<SteadyTime> exited{};  // as the supervisor knows
     SteadyTime last_client{};            // when one held it last
@@ -104,8 +105,13 @@ class MemoryOracle {
   [[nodiscard]] SteadyTime wanted_since(const std::string& model) const;
   [[nodiscard]] bool surely_evictable(const std::string& id, const Live& live,
                                       SteadyTime wanted_since) const;
+  // No older than that, where its last instance closed for one that comes first (M12): at the
+  // latest since then, and at least as old as it may count.
+  [[nodiscard]] SteadyTime surely_since(const std::string& model, SteadyTime own) const;
+  [[nodiscard]] SteadyTime maybe_since(const std::string& model) const;
   [[nodiscard]] std::string oldest_want() const;
   void note(const SimRequest& request);
+  [[nodiscard]] std::string on_closing(const Event& event);
   [[nodiscard]] std::string on_evicted(const Event& event);
   [[nodiscard]] std::string on_refused(const Event& event) const;
   [[nodiscard]] std::string check_theft(const std::string& model,
@@ -128,6 +134,12 @@ class MemoryOracle {
   std::map<std::string, Live> live_;          // by instance
   std::map<std::string, SteadyTime> proofs_;  // that are under way, and since when, by instance
   std::map<std::string, Want> wants_;         // by model
+  // How old the want is that a model's last instance closed for; by that model.
+  struct Behind {
+    SteadyTime surely{};
+    SteadyTime maybe{};
+  };
+  std::map<std::string, Behind> behind_;
   SteadyTime foreign_changed_{};
   std::map<std::string, SteadyTime> answered_;  // when all who waited were, last; by model
   std::set<std::string> pinned_;

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/event.h"
@@ -30,6 +31,23 @@ std::optional<core::DomainIndex> only_domain(const core::DomainBytes& bytes) {
 
 // --- who is taken away
 
+std::string MemoryOracle::on_closing(const Event& event) {
+  const std::string for_model = SimEvents::field(event, "for_model");
+  const auto at = live_.find(SimEvents::field(event, "instance"));
+  if (at == live_.end()) return "an instance closes that there is not";
+  Live& live = at->second;
+  if (live.going || live.closing) return live.model + " closes while it is going";
+  if (pinned_.contains(live.model)) return live.model + " closes although it is pinned";
+  if (!clients_want(for_model)) return live.model + " closes for idle work or nobody";
+  live.closing = true;
+  const SteadyTime maybe = wanted_since(for_model);
+  behind_[live.model] = {.surely = oldest_waiter(for_model).value_or(world_.clock.now()),
+                         .maybe = maybe};
+  return world_.clock.now() < wanted_since(for_model) + policy_.max_wait
+             ? live.model + " is closed before max_wait"
+             : "";
+}
+
 std::string MemoryOracle::on_evicted(const Event& event) {
   const std::string id = SimEvents::field(event, "instance");
   const std::string cause = SimEvents::field(event, "cause");
@@ -38,14 +56,15 @@ std::string MemoryOracle::on_evicted(const Event& event) {
   if (at == live_.end()) return "an instance is evicted that there is not";
   Live& live = at->second;
   const SteadyTime now = world_.clock.now();
+  if (cause == "closing") {
+    return std::exchange(live.closing_told, true) || !live.closing
+               ? live.model + " is evicted as closing, which it was not"
+               : "";
+  }
   if (live.going) return live.model + " is evicted while it is going";
   if (pinned_.contains(live.model)) return live.model + " is evicted although it is pinned";
   if (!clients_want(for_model)) return live.model + " is evicted for idle work or nobody";
   const SteadyTime since = wanted_since(for_model);
-  if (cause == "closing") {
-    live.closing = true;
-    return now < since + policy_.max_wait ? live.model + " is closed before max_wait" : "";
-  }
   const bool wanted = std::ranges::any_of(requests_, [&](const auto& request) {
     return is_client(*request) && waits(*request) && request->model() == live.model &&
            request->deadline() > now && request->since() > live.created;

@@ -87,6 +87,7 @@ const std::vector<std::string>& expected_reach() {
       "load.started request",
       "memory.not_returned",
       "memory.returned",
+      "model.closing",
       "model.evicted abandoned_load",
       "model.evicted closing",
       "model.evicted idle",

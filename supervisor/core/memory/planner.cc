@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "supervisor/core/memory/plan_book.h"
 #include "supervisor/core/memory/plan_option.h"
@@ -127,14 +129,24 @@ Decision plan(const Snapshot& snapshot, const Need& need) {
   return *std::move(best);
 }
 
-bool keeps_closing(const Entry& closing, const Need& need, SteadyTime now,
-                   const PlanPolicy& policy) {
-  if (closing.pinned) return false;
-  if (need.model == closing.model || need.caller == CallerClass::kIdle) return false;
-  if (need.since + policy.max_wait > now) return false;
-  return std::ranges::any_of(need.options, [&](const PlacementOption& option) {
-    return !at_most(option.bytes, closing.charge).empty();
-  });
+bool would_close(Snapshot snapshot, const std::vector<Need>& needs,
+                 const std::vector<Uuid>& reopened) {
+  std::vector<std::string> served;
+  for (Entry& entry : snapshot.entries) {
+    if (std::ranges::find(reopened, entry.id) == reopened.end()) continue;
+    entry.state = EntryState::kReady;
+    entry.clients = std::max(entry.clients, 1U);
+    served.push_back(entry.model);
+  }
+  snapshot.holds.clear();
+  for (const Need& need : needs) {
+    if (std::ranges::find(served, need.model) != served.end()) continue;
+    const Decision decision = plan(snapshot, need);
+    const auto* const park = std::get_if<Park>(&decision);
+    if (park != nullptr && !park->close.empty()) return true;
+    if (auto hold = hold_of(need, decision)) snapshot.holds.push_back(*std::move(hold));
+  }
+  return false;
 }
 
 std::optional<Refuse> pin_refusal(const Snapshot& snapshot, const Need& need) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "common/clock.h"
 #include "supervisor/core/memory/decision.h"
@@ -19,12 +20,11 @@ Decision plan(const Snapshot& snapshot, const Need& need);
 // admitted or refused, waits for an older one or for other people's programs, or is idle work's.
 std::optional<Hold> hold_of(const Need& need, const Decision& decision);
 
-// Whether a need that has no memory yet is a reason for a model to go on closing (M9): it has
-// waited for max_wait (M12), and might use what that model has, which was not pinned meanwhile
-// (M16). Where none is, the model need not go; one for which it would be closed anew is always such
-// a reason.
-bool keeps_closing(const Entry& closing, const Need& need, SteadyTime now,
-                   const PlanPolicy& policy);
+// Whether those who wait, the oldest first, would have a model closed (M12) if those instances,
+// which close, served again, and with them whoever waits for their models: then they have to go on
+// (M9).
+bool would_close(Snapshot snapshot, const std::vector<Need>& needs,
+                 const std::vector<Uuid>& reopened);
 
 // Why a model must not be pinned (M16): it never fits, or not beside what is pinned already, with
 // nobody else's programs there. Absent: it may be. `need` is that of a load of it.

@@ -31,12 +31,18 @@ TEST_F(RoomTest, M12_T38_AfterMaxWaitWhatRunsFinishesAndNewOnesQueueBehindTheSwa
   world_.clock.advance(seconds(11));
   EXPECT_EQ(state_of("a"), "closing");
   EXPECT_EQ(b->progress.back().waits_for, "closing");
-  EXPECT_EQ(last("model.evicted", "cause"), "closing");
+  EXPECT_EQ(last("model.closing", "for_model"), "b");
+  EXPECT_EQ(last("model.closing", "instance"), user->lease.instance_id());
+  EXPECT_EQ(world_.events.count("model.evicted"), 0U) << "it may come to nothing";
   const auto next = request(a);
   world_.clock.advance(minutes(1));
   EXPECT_TRUE(user->lease) << "nobody ends it";
   EXPECT_FALSE(next->lease);
   user->lease = {};
+  world_.clock.settle();
+  EXPECT_EQ(last("model.evicted", "cause"), "closing");
+  EXPECT_EQ(last("model.evicted", "for_model"), "b");
+  EXPECT_EQ(residency_->room_counters().evictions.at("closing"), 1U);
   world_.clock.advance(seconds(2));
   EXPECT_TRUE(b->lease);
   EXPECT_FALSE(next->lease);
@@ -44,6 +50,74 @@ TEST_F(RoomTest, M12_T38_AfterMaxWaitWhatRunsFinishesAndNewOnesQueueBehindTheSwa
   world_.clock.advance(seconds(15));
   EXPECT_TRUE(next->lease);
   EXPECT_EQ(loads(), "aba");
+}
+
+TEST_F(RoomTest, M12_WhoWaitedForAPlaceWhenItClosedQueuesBehindTheSwap) {
+  scripts_["a"].sequences = 1;
+  const auto a = host_model("a", 600);
+  auto user = served(a);
+  const auto older = request(a);
+  world_.clock.advance(seconds(1));
+  const auto b = request(host_model("b", 600));
+  world_.clock.advance(seconds(11));
+  ASSERT_EQ(state_of("a"), "closing");
+  user->lease = {};
+  world_.clock.advance(seconds(2));
+  EXPECT_TRUE(b->lease) << "a is not loaded again first";
+  EXPECT_FALSE(older->lease);
+  b->lease = {};
+  world_.clock.advance(seconds(15));
+  EXPECT_TRUE(older->lease);
+  EXPECT_EQ(loads(), "aba");
+}
+
+TEST_F(RoomTest, M9_NoRoomIsMadeForWhoWaitsForAModelThatServesAgain) {
+  world_.memory.domains[0].budget = 1300 * kMiB;
+  const auto a = host_model("a", 600);
+  resident(host_model("idle", 600));
+  auto user = served(a);
+  const auto b_model = host_model("b", 1200);
+  auto b = request(b_model);
+  world_.clock.advance(seconds(11));
+  ASSERT_EQ(state_of("a"), "closing");
+  ASSERT_EQ(state_of("idle"), "ready") << "it goes when a has finished";
+  const auto next = request(a);
+  b.reset();
+  world_.clock.settle();
+  EXPECT_TRUE(next->lease);
+  EXPECT_EQ(state_of("idle"), "ready") << "nothing goes for a second load of a";
+  EXPECT_EQ(world_.events.count("model.evicted"), 0U);
+  EXPECT_EQ(loads(), "idlea");
+}
+
+TEST_F(RoomTest, M9_WhoWaitsForAModelThatServesAgainIsNotRefused) {
+  world_.memory.domains[0].budget = 1000 * kMiB;
+  const auto a = host_model("a", 600);
+  auto user = served(a);
+  auto b = request(host_model("b", 600));
+  world_.clock.advance(seconds(11));
+  ASSERT_EQ(state_of("a"), "closing");
+  const auto next = request(a);
+  world_.clock.settle();
+  // It would not fit once more; but it need not.
+  world_.memory.needs["a"] = {{.bytes = core::DomainBytes::in(core::kHostDomain, 2000 * kMiB)}};
+  b.reset();
+  world_.clock.settle();
+  EXPECT_TRUE(next->lease);
+  EXPECT_EQ(world_.events.count("model.refused"), 0U);
+}
+
+TEST_F(RoomTest, M8_TheDryRunCountsTheAgeOfWhoLeftUnserved) {
+  const auto a = host_model("a", 600);
+  const auto user = served(a);
+  const auto b_model = host_model("b", 600);
+  auto b = request(b_model);
+  world_.clock.advance(seconds(9));
+  b.reset();
+  world_.clock.advance(seconds(2));
+  EXPECT_EQ(residency_->plan(*b_model).need.since, world_.clock.now() - seconds(11));
+  world_.clock.advance(seconds(9));
+  EXPECT_EQ(residency_->plan(*b_model).need.since, world_.clock.now()) << "beyond retry_grace";
 }
 
 TEST_F(RoomTest, M9_AModelThatClosesForSomebodyWhoLeavesServesAgain) {
@@ -60,6 +134,8 @@ TEST_F(RoomTest, M9_AModelThatClosesForSomebodyWhoLeavesServesAgain) {
   EXPECT_EQ(last("model.reopened", "model"), "a");
   EXPECT_EQ(state_of("a"), "busy");
   EXPECT_TRUE(next->lease) << "without a load";
+  EXPECT_EQ(world_.events.count("model.evicted"), 0U);
+  EXPECT_EQ(residency_->room_counters().evictions.count("closing"), 0U);
   user->lease = {};
   next->lease = {};
   world_.clock.advance(minutes(1));

@@ -119,6 +119,31 @@ TEST_F(PinsTest, M16_ThePinsOfTwoAreJudgedWithTheWindowsThatTheyHaveTogether) {
   EXPECT_TRUE(residency_->pin(windowed("b", 450, 900)));
 }
 
+TEST_F(PinsTest, M16_PinsOfTheConfigurationThatDoNotFitTogetherAreTold) {
+  configuration_pins({host_model("a", 500), host_model("b", 300)});
+  EXPECT_THAT(residency_->pin_problems(), ::testing::IsEmpty());
+  configuration_pins({host_model("a", 500), host_model("b", 700), host_model("c", 400)});
+  const auto problems = residency_->pin_problems();
+  ASSERT_EQ(problems.size(), 1U) << "c fits beside a";
+  EXPECT_THAT(problems[0], HasSubstr("The configuration pins b, which does not fit beside"));
+  EXPECT_THAT(problems[0], HasSubstr("a has 500 MiB of host"));
+  EXPECT_TRUE(residency_->pinned_by_configuration("b"));
+  ASSERT_TRUE(residency_->pin(host_model("d", 100)));
+  EXPECT_FALSE(residency_->pinned_by_configuration("d"));
+}
+
+TEST_F(PinsTest, M16_UnloadOfWhatTheConfigurationPinsSaysSo) {
+  const auto a = host_model("a", 500);
+  configuration_pins({a});
+  resident(a);
+  std::string message;
+  residency_->unload("a", false, [&](const Result<UnloadOutcome>& outcome) {
+    message = outcome ? "" : outcome.error().message;
+  });
+  world_.clock.settle();
+  EXPECT_THAT(message, HasSubstr("a is pinned by the configuration"));
+}
+
 TEST_F(PinsTest, M16_ARefusedPinSaysWhatEachPinnedModelTakes) {
   configuration_pins({host_model("a", 500)});
   ASSERT_TRUE(residency_->pin(host_model("b", 300)));

@@ -212,21 +212,50 @@ TEST(Planner, T10_NothingIsEvictedWhereItWouldNotSuffice) {
   EXPECT_EQ(as<Refuse>(plan(snapshot, need_in_host("b", 6))).why, RefuseWhy::kPinned);
 }
 
-TEST(Planner, M9_AModelGoesOnClosingForWhoeverHasWaitedForSuchMemory) {
-  const PlanPolicy policy;
-  const Entry closing = in_state(1, "a", in_host(60), EntryState::kClosing);
+TEST(Planner, M9_AModelGoesOnClosingForWhoeverHasWaitedForItsMemory) {
+  Snapshot snapshot = machine(100);
+  snapshot.entries = {in_state(1, "a", in_host(60), EntryState::kClosing)};
+  const std::vector<Uuid> a = {snapshot.entries[0].id};
   Need need = need_in_host("b", 60);
-  EXPECT_FALSE(keeps_closing(closing, need, kNow, policy)) << "not for long";
-  need.since = ago(policy.max_wait);
-  EXPECT_TRUE(keeps_closing(closing, need, kNow, policy));
+  EXPECT_FALSE(would_close(snapshot, {need}, a)) << "not for long";
+  need.since = ago(snapshot.policy.max_wait);
+  EXPECT_TRUE(would_close(snapshot, {need}, a));
   need.model = "a";
-  EXPECT_FALSE(keeps_closing(closing, need, kNow, policy)) << "its own requests";
+  EXPECT_FALSE(would_close(snapshot, {need}, a)) << "its own requests";
   need.model = "b";
   need.caller = CallerClass::kIdle;
-  EXPECT_FALSE(keeps_closing(closing, need, kNow, policy)) << "idle work closes nothing";
+  EXPECT_FALSE(would_close(snapshot, {need}, a)) << "idle work closes nothing";
+  need.caller = CallerClass::kForeground;
+  snapshot.entries[0].pinned = true;
+  EXPECT_FALSE(would_close(snapshot, {need}, a)) << "it stays";
+}
+
+TEST(Planner, M9_AModelDoesNotGoOnClosingForOneWhoseRoomComesFromElsewhere) {
+  Snapshot snapshot = machine(130);
+  snapshot.entries = {in_state(1, "a", in_host(60), EntryState::kClosing),
+                      in_state(2, "c", in_host(60), EntryState::kLeaving)};
+  const std::vector<Uuid> a = {snapshot.entries[0].id};
+  Need need = need_in_host("b", 60);
+  need.since = ago(snapshot.policy.max_wait);
+  EXPECT_FALSE(would_close(snapshot, {need}, a));
+  need.options = {{.bytes = in_host(120)}};
+  EXPECT_TRUE(would_close(snapshot, {need}, a)) << "it takes both";
   need = need_of("b", {option_on(1, on(1, 60))});
-  need.since = ago(policy.max_wait);
-  EXPECT_FALSE(keeps_closing(closing, need, kNow, policy)) << "it is on a device";
+  need.since = ago(snapshot.policy.max_wait);
+  EXPECT_FALSE(would_close(snapshot, {need}, a)) << "on a device";
+}
+
+TEST(Planner, M9_OfTwoThatCloseForOneEitherMayServeAgainButNotBoth) {
+  Snapshot snapshot = machine(130);
+  snapshot.entries = {in_state(1, "a", in_host(60), EntryState::kClosing),
+                      in_state(2, "c", in_host(60), EntryState::kClosing)};
+  const Uuid a = snapshot.entries[0].id;
+  const Uuid c = snapshot.entries[1].id;
+  Need need = need_in_host("b", 60);
+  need.since = ago(snapshot.policy.max_wait);
+  EXPECT_FALSE(would_close(snapshot, {need}, {a}));
+  EXPECT_FALSE(would_close(snapshot, {need}, {c}));
+  EXPECT_TRUE(would_close(snapshot, {need}, {a, c}));
 }
 
 TEST(Planner, M9_AYoungerOneDoesNotTakeWhatOnlyALaterWaitersRoomGivesBack) {
