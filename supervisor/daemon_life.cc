@@ -121,6 +121,7 @@ void Daemon::stop(const std::string& cause) {
   events_->emit_typed(events::ServerStopping{.cause = cause, .active_requests = active});
   stop_began_ = clock_.now();
   if (fronts_) fronts_->drain();
+  check_->stop();
   residency_->shutdown(failure_ ? Duration::zero() : Duration(config_->server.drain_timeout),
                        [this] { end_fronts(); });
 }

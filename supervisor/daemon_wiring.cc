@@ -259,7 +259,8 @@ residency::MemoryAccess Daemon::memory_access() {
   needs_->join(access);
   unplaced_.emplace(UnplacedModels::Parts{.events = *events_,
                                           .catalog = [this] { return catalog_->snapshot(); },
-                                          .problem = access.device_problem});
+                                          .problem = access.device_problem,
+                                          .pins = [this] { return residency_->pin_problems(); }});
   architectures_.emplace(
       WorkerQuestion::Parts{.clock = clock_,
                             .launcher = *launcher_,

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -115,20 +116,28 @@ ModelCheck::ModelCheck(Parts parts)
 
 void ModelCheck::check(std::shared_ptr<const catalog::Model> model,
                        std::function<void(Status)> done) {
-  const std::string name = model->name;
   // What holds that look would hold another one.
-  if (looks_.late(name)) return parts_.clock.post([done = std::move(done)] { done({}); });
-  Asked& asked = asked_[name];
-  asked.model = std::move(model);
+  if (stopped_ || looks_.late(model->name)) {
+    return parts_.clock.post([done = std::move(done)] { done({}); });
+  }
+  const std::uint64_t number = next_++;
+  Asked& asked = asked_[number];
+  asked.model = model;
   asked.done = std::move(done);
   asked.since = parts_.clock.now();
-  asked.deadline = parts_.clock.sleep_for(kPatience, [this, name] { give_up(name); });
-  look(name);
+  asked.deadline = parts_.clock.sleep_for(kPatience, [this, number] { give_up(number); });
+  look(model);
 }
 
-void ModelCheck::look(const std::string& name) {
-  const std::shared_ptr<const catalog::Model> model = asked_.at(name).model;
-  looks_.begin(name, [this, model] {
+void ModelCheck::stop() {
+  stopped_ = true;
+  for (auto& [number, asked] : std::exchange(asked_, {})) {
+    parts_.clock.post([done = std::move(asked.done)] { done({}); });
+  }
+}
+
+void ModelCheck::look(const std::shared_ptr<const catalog::Model>& model) {
+  looks_.begin(model->name, [this, model] {
     return [this, model, result = check_model_files(*model)] { take(model, result); };
   });
 }
@@ -136,30 +145,34 @@ void ModelCheck::look(const std::string& name) {
 void ModelCheck::take(const std::shared_ptr<const catalog::Model>& model,
                       const ModelCheckResult& result) {
   if (result.files_changed && parts_.files_changed) parts_.files_changed();
-  const auto asked = asked_.find(model->name);
-  if (asked == asked_.end()) return;  // it came too late
-  // Another one is asked about by now.
-  if (asked->second.model != model) return look(model->name);
   if (!result.status || !parts_.knows || model->architecture.empty()) {
-    return answer(model, result.status);
+    answer(model, result.status);
+  } else {
+    parts_.knows(model->architecture, [this, model](bool known) {
+      if (known) return answer(model, {});
+      answer(model, broken(*model, "berth-worker's libllama does not know its architecture '" +
+                                       model->architecture + "'; it takes a newer one")
+                        .status);
+    });
   }
-  parts_.knows(model->architecture, [this, model](bool known) {
-    if (known) return answer(model, {});
-    answer(model, broken(*model, "berth-worker's libllama does not know its architecture '" +
-                                     model->architecture + "'; it takes a newer one")
-                      .status);
+  // Another one of that name may be asked about by now.
+  const auto other = std::ranges::find_if(asked_, [&](const auto& one) {
+    return one.second.model->name == model->name && one.second.model != model;
   });
+  if (other != asked_.end()) look(other->second.model);
 }
 
 void ModelCheck::answer(const std::shared_ptr<const catalog::Model>& model, const Status& status) {
-  const auto asked = asked_.find(model->name);
-  if (asked == asked_.end() || asked->second.model != model) return;
-  const auto node = asked_.extract(asked);
-  node.mapped().done(status);
+  std::vector<std::function<void(Status)>> all;
+  for (auto& [number, asked] : asked_) {
+    if (asked.model == model) all.push_back(std::move(asked.done));
+  }
+  std::erase_if(asked_, [&](const auto& one) { return one.second.model == model; });
+  for (const auto& done : all) done(status);
 }
 
-void ModelCheck::give_up(const std::string& name) {
-  const auto node = asked_.extract(name);  // with the timer that calls, and its name
+void ModelCheck::give_up(std::uint64_t number) {
+  const auto node = asked_.extract(number);  // with the timer that calls
   const Asked& asked = node.mapped();
   parts_.events.emit_typed(
       events::CheckLate{.model = asked.model->name,

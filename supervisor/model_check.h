@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -50,9 +51,11 @@ class ModelCheck {
   ModelCheck& operator=(const ModelCheck&) = delete;
   ~ModelCheck() = default;
 
-  // As MemoryAccess::check. One model is looked at once at a time: who asks again before the answer
-  // takes the place of who asked before, who gets none.
+  // As MemoryAccess::check. Everybody who asks is answered once, never from within. One model is
+  // looked at once at a time: one look answers all who asked about the model that it looked at.
   void check(std::shared_ptr<const catalog::Model> model, std::function<void(Status)> done);
+  // The program ends: who asked, and who asks from now on, is told that nothing is wrong.
+  void stop();
 
  private:
   struct Asked {
@@ -62,14 +65,16 @@ class ModelCheck {
     Timer deadline;
   };
 
-  void look(const std::string& name);
+  void look(const std::shared_ptr<const catalog::Model>& model);
   void take(const std::shared_ptr<const catalog::Model>& model, const ModelCheckResult& result);
   void answer(const std::shared_ptr<const catalog::Model>& model, const Status& status);
-  void give_up(const std::string& name);
+  void give_up(std::uint64_t number);
 
   Parts parts_;
   PatientLooks looks_;
-  std::map<std::string, Asked> asked_;  // by model
+  std::map<std::uint64_t, Asked> asked_;  // the oldest first
+  std::uint64_t next_ = 0;
+  bool stopped_ = false;
 };
 
 }  // namespace berth

@@ -1,5 +1,7 @@
 #include "supervisor/unplaced_models.h"
 
+#include <utility>
+
 namespace berth {
 
 std::vector<std::string> UnplacedModels::sentences() const {
@@ -18,6 +20,10 @@ std::vector<std::string> UnplacedModels::sentences() const {
   }
   if (more > 0) {
     all.push_back("The devices of " + std::to_string(more) + " more models are not there.");
+  }
+  for (std::string& problem : parts_.pins()) {
+    if (all.size() > kMostTold) break;
+    all.push_back(std::move(problem));
   }
   return all;
 }

@@ -12,8 +12,9 @@
 
 namespace berth {
 
-// Tells which models ask for devices that are not there (M17): they are refused, and nobody else
-// says so to an operator. Core strand only; lives as long as the program; nothing fails.
+// Tells which models ask for devices that are not there (M17), and which the configuration pins
+// although they do not fit beside the others that are pinned (M16): they are refused, and nobody
+// else says so to an operator. Core strand only; lives as long as the program; nothing fails.
 class UnplacedModels {
  public:
   // More models than that are counted in one sentence.
@@ -24,6 +25,8 @@ class UnplacedModels {
     std::function<std::shared_ptr<const catalog::Catalog>()> catalog;
     // As MemoryAccess::device_problem.
     std::function<std::string(const catalog::Model& model)> problem;
+    // As Residency::pin_problems.
+    std::function<std::vector<std::string>()> pins;
   };
 
   explicit UnplacedModels(Parts parts) : parts_(std::move(parts)), told_(parts_.events, "model") {}

@@ -260,29 +260,50 @@ v1::ModelPlan to_proto(const residency::PlanReport& report, const catalog::Model
   return to;
 }
 
+namespace {
+
+// Now, of a model whose files may be loaded; core strand.
+v1::ModelPlan plan_now(const residency::Residency& residency, const catalog::Model& model,
+                       const PlanAsk& ask) {
+  const bool anew = ask.context || ask.sequences;
+  const residency::PlanReport report = residency.plan(model, anew);
+  v1::ModelPlan plan = to_proto(report, model, ask.caller);
+  if (const auto* const refuse = std::get_if<core::Refuse>(&report.decision)) {
+    for (const std::string& blocker : refuse->models) {
+      if (residency.pinned_by_configuration(blocker)) plan.add_pinned_by_configuration(blocker);
+    }
+  }
+  for (const residency::InstanceSnapshot& instance : residency.instances()) {
+    if (anew || instance.model != model.name || !is_there(instance.state)) continue;
+    plan = plan_of_resident(instance, model, report);
+  }
+  for (const core::FailureRecord& record : residency.standing_failures()) {
+    if (record.model == model.name) *plan.mutable_failure() = rpc::to_brief(record, ask.caller);
+  }
+  return plan;
+}
+
+}  // namespace
+
 void plan_model(ServerState& state, PlanAsk ask, std::function<void(Result<v1::ModelPlan>)> done) {
   state.services.clock.post([&state, ask = std::move(ask), done = std::move(done)] {
     if (!ask.caller.admin()) return done(fail(admins_only("see the memory plan")));
     const auto found = state.services.catalog()->find(ask.model);
     if (!found) return done(fail(found.error()));
-    const residency::Residency& residency = state.services.residency;
     if (!(*found)->problem.empty()) {
       return done(
           fail(Reason::kLoadFailed, (*found)->name + " cannot be loaded: " + (*found)->problem));
     }
-    const Result<catalog::Model> model = with_settings(**found, ask);
+    Result<catalog::Model> model = with_settings(**found, ask);
     if (!model) return done(fail(model.error()));
-    const bool anew = ask.context || ask.sequences;
-    const residency::PlanReport report = residency.plan(*model, anew);
-    v1::ModelPlan plan = to_proto(report, *model, ask.caller);
-    for (const residency::InstanceSnapshot& instance : residency.instances()) {
-      if (anew || instance.model != model->name || !is_there(instance.state)) continue;
-      plan = plan_of_resident(instance, *model, report);
-    }
-    for (const core::FailureRecord& record : residency.standing_failures()) {
-      if (record.model == model->name) *plan.mutable_failure() = rpc::to_brief(record, ask.caller);
-    }
-    done(std::move(plan));
+    // What a load would be told before anything is unloaded for it (L25).
+    state.services.residency.check(
+        *found, [&residency = state.services.residency, model = *std::move(model), ask = ask,
+                 done = done](const Status& loadable) {
+          v1::ModelPlan plan = plan_now(residency, model, ask);
+          if (!loadable && plan.decision() != "resident") return done(fail(loadable.error()));
+          done(std::move(plan));
+        });
   });
 }
 

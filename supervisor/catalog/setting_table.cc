@@ -242,7 +242,8 @@ constexpr std::array kSettings = {
                 .high = kHour,
                 .used = true,
                 .store = into<&ServerConfig::retry_grace>,
-                .doc = "How long a load goes on after its last waiter has hung up."},
+                .doc = "How long a load goes on, and what its waiters had waited counts on, after "
+                       "the last of them has hung up."},
     SettingSpec{.key = "max_body",
                 .type = kSize,
                 .fallback = R"("64MiB")",

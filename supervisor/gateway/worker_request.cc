@@ -54,7 +54,6 @@ void WorkerRequest::begin() {
 void WorkerRequest::on_claim_progress(const residency::ClaimProgress& progress) {
   if (over_) return;
   const bool loading = !progress.queue_position && progress.phase != "queued";
-  if (loading) saw_load_ = true;
   line_->waiting(loading);
   on_waiting(progress);
 }
@@ -63,8 +62,9 @@ void WorkerRequest::on_lease(residency::Lease lease) {
   if (over_) return;
   claim_.reset();
   const Duration waited = services_.clock.now() - arrived_;
-  (saw_load_ ? waited_.load_us : waited_.queue_us) = whole_microseconds(waited);
   lease_ = std::move(lease);
+  const Duration load = lease_.load_since(arrived_);
+  waited_ = {.queue_us = whole_microseconds(waited - load), .load_us = whole_microseconds(load)};
   instance_id_ = lease_.instance_id();
   note_admitted(waited);
   // A client that stops reading leaves the worker's stream without a read, on which nothing ends

@@ -150,7 +150,6 @@ class WorkerRequest : public residency::ClaimObserver,
   std::optional<Error> ended_for_;  // why we end the call
   residency::Lease lease_;
   bool by_hand_ = false;  // end_by_hand() was called
-  bool saw_load_ = false;
   bool sending_ = false;  // on the pool, which needs the lease
   bool over_ = false;
 

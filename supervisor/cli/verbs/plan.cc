@@ -133,8 +133,12 @@ std::vector<std::string> refusal_hints(const v1::ModelPlan& plan) {
                     " --sequences " + sequences + "'");
   }
   if (plan.refusal() == "pinned") {
+    const auto& configured = plan.pinned_by_configuration();
     for (const std::string& model : plan.blockers()) {
-      hints.push_back("'berth unpin " + name(model) + "' lets it go");
+      const bool by_hand = std::ranges::find(configured, model) == configured.end();
+      hints.push_back(by_hand ? "'berth unpin " + name(model) + "' lets it go"
+                              : "the configuration pins " + name(model) +
+                                    ": 'pin = false' there, and a reload, lets it go");
     }
   }
   return hints;

@@ -1,11 +1,27 @@
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "common/text.h"
 #include "common/units.h"
 #include "supervisor/cli/verbs/verbs.h"
 
 namespace berth::cli {
+namespace {
+
+std::string hint(const std::string& model, const std::string& conflict) {
+  const auto says = [&](std::string_view what) { return conflict.find(what) != std::string::npos; };
+  if (says(" is pinned by the configuration")) {
+    return "  --force unloads it once, and it stays pinned\n";
+  }
+  if (says(" is pinned")) {
+    return "  'berth unpin " + printable_line(model, 256) +
+           "' lets it go; --force unloads it once, and it stays pinned\n";
+  }
+  return "  --force unloads it also when requests run on it; they fail then\n";
+}
+
+}  // namespace
 
 ExitCode run_unload(Context& context, const UnloadOptions& options) {
   auto client = context.client();
@@ -18,12 +34,7 @@ ExitCode run_unload(Context& context, const UnloadOptions& options) {
     const ExitCode code = context.fail(reply.error(), options.model);
     if (!options.force && reply.error().kind == CallError::Kind::kRefused &&
         reply.error().detail.reason() == "conflict") {
-      const bool pinned = reply.error().detail.message().find(" is pinned") != std::string::npos;
-      context.environment().err.write(
-          pinned ? "  'berth unpin " + printable_line(options.model, 256) +
-                       "' lets it go; --force unloads it once, and it stays pinned\n"
-                 : std::string("  --force unloads it also when requests run on it; they fail "
-                               "then\n"));
+      context.environment().err.write(hint(options.model, reply.error().detail.message()));
     }
     return code;
   }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,7 +48,11 @@ class AdminTest : public testing::Test {
 
   // A machine whose memory is counted, where there are domains.
   explicit AdminTest(core::Domains domains = {})
-      : residency_((world_.memory.domains = std::move(domains), world_.environment())) {
+      : residency_((
+            world_.memory.domains = std::move(domains),
+            world_.memory.files_are_sane =
+                [this](const std::string& model) { return !broken_.contains(model); },
+            world_.environment())) {
     // Another process's socket and command line must not be shown to clients.
     hub_.add_outlet([this](const Event& event) {
       if (stores_ && event.level != Level::kDebug) world_.store.put_event(event);
@@ -94,7 +99,8 @@ class AdminTest : public testing::Test {
   }
 
   bool revoked_ = false;
-  bool stores_ = true;  // else the disk is full
+  bool stores_ = true;            // else the disk is full
+  std::set<std::string> broken_;  // models whose files cannot be loaded
   sim::SimWorld world_;
   residency::Residency residency_;
   EventHub hub_{world_.clock, 0};

@@ -16,7 +16,9 @@ namespace berth::admin {
 namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 constexpr std::uint64_t kMiB = 1ULL << 20U;
 
@@ -159,6 +161,35 @@ TEST_F(MemoryPlanTest, M7_WhatIsWrongWithAQuestionIsTold) {
   EXPECT_EQ(plan({.model = "demo", .context = 3}).error().extras->param, "context");
   EXPECT_EQ(plan({.model = "demo", .sequences = 5000}).error().extras->param, "sequences");
   EXPECT_EQ(plan({.model = "demo"}, client()).error().reason, Reason::kPermissionDenied);
+}
+
+TEST_F(MemoryPlanTest, L25_M7_APlanOfWhatCannotBeLoadedIsWhatARequestIsTold) {
+  broken_ = {"other/one"};
+  EXPECT_TRUE(plan({.model = "demo"}));
+  const auto unusable = plan({.model = "other/one"});
+  ASSERT_FALSE(unusable);
+  EXPECT_EQ(unusable.error().reason, Reason::kLoadFailed);
+  EXPECT_THAT(unusable.error().message, HasSubstr("ends too early"));
+  const auto request = served("r-1");
+  broken_ = {"demo"};
+  const auto there = plan({.model = "demo"});
+  ASSERT_TRUE(there) << "who asks is served";
+  EXPECT_EQ(there->decision(), "resident");
+}
+
+TEST_F(MemoryPlanTest, M16_ARefusedPlanTellsWhoIsPinnedByTheConfiguration) {
+  world_.configured_pins = {*catalog_->find("demo")};
+  residency_.catalog_changed();
+  const auto request = served("r-1");
+  const auto refused = plan({.model = "other/one"});
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->refusal(), "pinned");
+  EXPECT_THAT(refused->blockers(), ElementsAre("demo"));
+  EXPECT_THAT(refused->pinned_by_configuration(), ElementsAre("demo"));
+  world_.configured_pins.clear();
+  residency_.catalog_changed();
+  ASSERT_TRUE(pin("demo"));
+  EXPECT_THAT(plan({.model = "other/one"})->pinned_by_configuration(), IsEmpty());
 }
 
 TEST_F(MemoryPlanTest, M16_APinThatDoesNotFitIsRefusedWithItsNumbers) {

@@ -107,6 +107,23 @@ TEST_F(MemoryVerbsTest, M14_ARefusedPlanEndsWithOneAndSaysWhatWouldFit) {
   EXPECT_EQ(boost::json::parse(program.out.text).at("refusal").as_string(), "never_fits");
 }
 
+TEST_F(MemoryVerbsTest, M16_ARefusedPlanSaysWhosePinsAreInTheWay) {
+  daemon.plan = [](grpc::ServerContext&, const v1::PlanModelRequest&, v1::ModelPlan& reply) {
+    reply.set_model("demo");
+    reply.set_decision("refuse");
+    reply.set_refusal("pinned");
+    reply.set_sentence("demo needs 2 GiB of host.");
+    reply.add_blockers("fixed");
+    reply.add_blockers("held");
+    reply.add_pinned_by_configuration("fixed");
+    return grpc::Status::OK;
+  };
+  ASSERT_EQ(program.run({"plan", "demo"}), ExitCode::kNo);
+  EXPECT_TRUE(tells("'berth unpin held' lets it go")) << program.err.text;
+  EXPECT_FALSE(tells("berth unpin fixed"));
+  EXPECT_TRUE(tells("the configuration pins fixed"));
+}
+
 TEST_F(MemoryVerbsTest, M7_APlanThatAFailureStandsAgainstEndsWithOne) {
   std::string decision = "fits";
   daemon.plan = [&](grpc::ServerContext&, const v1::PlanModelRequest&, v1::ModelPlan& reply) {
@@ -228,6 +245,14 @@ TEST_F(MemoryVerbsTest, M16_UnloadOfAPinnedModelSaysWhatToDo) {
   };
   ASSERT_EQ(program.run({"unload", "demo"}), ExitCode::kNo);
   EXPECT_TRUE(tells("'berth unpin demo' lets it go")) << program.err.text;
+  daemon.unload = [](grpc::ServerContext& context, const v1::UnloadModelRequest&,
+                     v1::UnloadModelResponse&) {
+    return test::refuse(context, grpc::StatusCode::FAILED_PRECONDITION,
+                        test::detail("conflict", "demo is pinned by the configuration; …"));
+  };
+  ASSERT_EQ(program.run({"unload", "demo"}), ExitCode::kNo);
+  EXPECT_FALSE(tells("berth unpin")) << program.err.text;
+  EXPECT_TRUE(tells("--force unloads it once, and it stays pinned"));
 }
 
 TEST_F(MemoryVerbsTest, M16_PsShowsChargesAndPins) {

@@ -203,6 +203,29 @@ TEST_F(PatientCheck, L25_ADiskThatHangsHoldsALoadUpForTenSeconds) {
   EXPECT_EQ(world_.events.count("model.check_late"), 1U);
 }
 
+TEST_F(PatientCheck, L25_OneLookAnswersAllWhoAsked) {
+  int answers = 0;
+  for (int i = 0; i < 3; ++i) {
+    check_.check(model_, [&](const Status& status) { answers += status ? 1 : 100; });
+  }
+  EXPECT_EQ(threads_.size(), 1U);
+  work();
+  world_.clock.settle();
+  EXPECT_EQ(answers, 3);
+}
+
+TEST_F(PatientCheck, L25_AtTheEndOfTheProgramNobodyWaitsForALook) {
+  ask();
+  check_.stop();
+  world_.clock.settle();
+  EXPECT_TRUE(answer_ && *answer_);
+  ask();
+  EXPECT_TRUE(answer_ && *answer_);
+  work();
+  world_.clock.settle();
+  EXPECT_EQ(world_.events.count("model.check_late"), 0U);
+}
+
 TEST_F(PatientCheck, L25_TheAnswerIsAboutTheModelThatWasAskedAboutLast) {
   ask();
   fs::resize_file(dir_.file("draft.gguf"), 100);

@@ -33,12 +33,23 @@ class Unplaced : public ::testing::Test {
   sim::SimEvents events_{clock_};
   std::shared_ptr<const catalog::Catalog> catalog_;
   std::set<std::string> without_device_;
+  std::vector<std::string> pin_problems_;
   UnplacedModels unplaced_{{.events = events_,
                             .catalog = [this] { return catalog_; },
                             .problem = [this](const catalog::Model& model) -> std::string {
                               return without_device_.contains(model.name) ? "No CUDA7." : "";
-                            }}};
+                            },
+                            .pins = [this] { return pin_problems_; }}};
 };
+
+TEST_F(Unplaced, M16_PinsThatDoNotFitAreToldOnce) {
+  models({"a"});
+  pin_problems_ = {"a does not fit."};
+  unplaced_.look();
+  unplaced_.look();
+  EXPECT_THAT(unplaced_.sentences(), ElementsAre("a does not fit."));
+  EXPECT_EQ(events_.count("server.degraded"), 1U);
+}
 
 TEST_F(Unplaced, M17_AModelWithoutItsDeviceIsToldOnceAndAsLongAsThatIsSo) {
   models({"a", "b", "c"});

@@ -71,6 +71,26 @@ TEST_F(GenerationTest, AReadyModelAnswersWithoutALoad) {
   EXPECT_EQ(world_.workers.all().size(), 1U);
 }
 
+TEST_F(GenerationTest, WhatWasWaitedBeforeTheLoadIsNoLoad) {
+  world_.workers.set_script([](const std::string& /*model*/) {
+    sim::WorkerScript slow;
+    slow.term_to_exit = 3s;
+    return slow;
+  });
+  const auto first = std::make_shared<Client>();
+  ask(first);
+  ASSERT_TRUE(run(*first));
+  residency_.unload("demo", false, [](const auto& /*outcome*/) {});
+  const auto second = std::make_shared<Client>();
+  ask(second);
+  ASSERT_TRUE(run(*second));
+  ASSERT_TRUE(second->finished);
+  const core::Timings& timings = second->finished->done.timings;
+  EXPECT_GE(timings.queue_us, 2'900'000U);
+  EXPECT_GT(timings.load_us, 100'000U);
+  EXPECT_LT(timings.load_us, 1'000'000U);
+}
+
 TEST_F(GenerationTest, L27_ARequestStartsAProgramLikeAnyModel) {
   const auto client = std::make_shared<Client>();
   ask(client, "program");
