@@ -145,6 +145,9 @@ void ModelCheck::look(const std::shared_ptr<const catalog::Model>& model) {
 void ModelCheck::take(const std::shared_ptr<const catalog::Model>& model,
                       const ModelCheckResult& result) {
   if (result.files_changed && parts_.files_changed) parts_.files_changed();
+  for (auto& [number, asked] : asked_) {
+    if (asked.model == model) asked.looked = true;
+  }
   if (!result.status || !parts_.knows || model->architecture.empty()) {
     answer(model, result.status);
   } else {
@@ -157,7 +160,7 @@ void ModelCheck::take(const std::shared_ptr<const catalog::Model>& model,
   }
   // Another one of that name may be asked about by now.
   const auto other = std::ranges::find_if(asked_, [&](const auto& one) {
-    return one.second.model->name == model->name && one.second.model != model;
+    return one.second.model->name == model->name && !one.second.looked;
   });
   if (other != asked_.end()) look(other->second.model);
 }

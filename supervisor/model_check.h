@@ -63,6 +63,7 @@ class ModelCheck {
     std::function<void(Status)> done;
     SteadyTime since{};
     Timer deadline;
+    bool looked = false;  // its files were; the rest of the answer is on its way
   };
 
   void look(const std::shared_ptr<const catalog::Model>& model);

@@ -1,5 +1,8 @@
 #include "supervisor/unplaced_models.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 
 namespace berth {
@@ -21,10 +24,10 @@ std::vector<std::string> UnplacedModels::sentences() const {
   if (more > 0) {
     all.push_back("The devices of " + std::to_string(more) + " more models are not there.");
   }
-  for (std::string& problem : parts_.pins()) {
-    if (all.size() > kMostTold) break;
-    all.push_back(std::move(problem));
-  }
+  std::vector<std::string> pins = parts_.pins();
+  more = pins.size() - std::min(pins.size(), kMostTold);
+  std::move(pins.begin(), pins.end() - static_cast<std::ptrdiff_t>(more), std::back_inserter(all));
+  if (more > 0) all.push_back(std::to_string(more) + " more pins do not fit.");
   return all;
 }
 

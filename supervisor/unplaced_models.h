@@ -17,7 +17,7 @@ namespace berth {
 // else says so to an operator. Core strand only; lives as long as the program; nothing fails.
 class UnplacedModels {
  public:
-  // More models than that are counted in one sentence.
+  // More models, or pins, than that are counted in one sentence.
   static constexpr std::size_t kMostTold = 100;
 
   struct Parts {

@@ -283,6 +283,20 @@ v1::ModelPlan plan_now(const residency::Residency& residency, const catalog::Mod
   return plan;
 }
 
+// A model that fits is loaded whatever a look at its files finds: that tells what becomes of it
+// only where it finds what no load survives.
+bool needs_its_files(const v1::ModelPlan& plan, const catalog::Model& model, const Error& found) {
+  if (plan.decision() == "resident" || plan.decision() == "refuse") return false;
+  const bool lasts = found.extras && found.extras->failure;
+  return plan.decision() != "fits" || (lasts && model.parts_problem.empty());
+}
+
+Error not_loadable(const catalog::Model& model, const Error& found) {
+  if (!found.extras || !found.extras->failure) return found;
+  return {Reason::kLoadFailed, model.name + " cannot be loaded: " + found.extras->failure->reason,
+          *found.extras};
+}
+
 }  // namespace
 
 void plan_model(ServerState& state, PlanAsk ask, std::function<void(Result<v1::ModelPlan>)> done) {
@@ -296,13 +310,20 @@ void plan_model(ServerState& state, PlanAsk ask, std::function<void(Result<v1::M
     }
     Result<catalog::Model> model = with_settings(**found, ask);
     if (!model) return done(fail(model.error()));
-    // What a load would be told before anything is unloaded for it (L25).
+    v1::ModelPlan plan = plan_now(state.services.residency, *model, ask);
+    // Without them nobody looks at its files.
+    if (plan.has_failure() || plan.decision() == "resident" || plan.decision() == "refuse") {
+      return done(std::move(plan));
+    }
+    // What a load would find, or be told before anything is unloaded for it (L25).
     state.services.residency.check(
         *found, [&residency = state.services.residency, model = *std::move(model), ask = ask,
                  done = done](const Status& loadable) {
-          v1::ModelPlan plan = plan_now(residency, model, ask);
-          if (!loadable && plan.decision() != "resident") return done(fail(loadable.error()));
-          done(std::move(plan));
+          v1::ModelPlan now = plan_now(residency, model, ask);
+          if (loadable || !needs_its_files(now, model, loadable.error())) {
+            return done(std::move(now));
+          }
+          done(fail(not_loadable(model, loadable.error())));
         });
   });
 }

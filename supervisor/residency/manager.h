@@ -189,7 +189,8 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void describe(const Uuid& instance, core::Entry& entry) const override;
   void admit(const Demand& demand, const LaunchPlan& plan) override;
   void evict(const core::Victim& victim) override;
-  void close(const Uuid& instance, const Demand& demand) override;
+  void close(const Uuid& instance) override;
+  void closes_for(const Uuid& instance, SteadyTime since) override;
   bool reopen(const Uuid& instance) override;
   void refuse_demand(const std::string& model, const Error& error) override;
   void on_room_wait(const std::string& model) override;

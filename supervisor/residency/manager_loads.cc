@@ -234,7 +234,8 @@ void Manager::on_instance_settled(Instance& instance) {
   Berth& berth = berths_.at(instance.model().name);
   const core::InstanceState state = machine.state();
   if (state == core::InstanceState::kDraining || state == core::InstanceState::kStopping) {
-    room_.note_stop(machine.id(), instance.pid(), machine.cause() == core::StopCause::kEvicted);
+    room_.note_stop(machine.id(), instance.pid(),
+                    machine.cause() == core::StopCause::kEvicted && !drain_until_);
   }
   if (is_terminal(state)) room_.note_gone(machine.id(), instance.pid());
   if (machine.finished()) {

@@ -147,7 +147,8 @@ std::optional<SteadyTime> Manager::carried(const std::string& model) const {
   const Berth& berth = found->second;
   const bool over = berth.queue.clients() == 0 &&
                     environment_.clock.now() > berth.client_left + limits_.plan.retry_grace;
-  return over ? std::nullopt : berth.carried;
+  if (over || !berth.carried) return std::nullopt;
+  return berth.behind ? std::max(*berth.carried, *berth.behind + Duration(1)) : *berth.carried;
 }
 
 void Manager::check(const std::shared_ptr<const catalog::Model>& model,
@@ -168,11 +169,15 @@ void Manager::evict(const core::Victim& victim) {
   instance->stop(core::StopCause::kEvicted);
 }
 
-void Manager::close(const Uuid& id, const Demand& demand) {
+void Manager::closes_for(const Uuid& id, SteadyTime since) {
+  const auto found = instances_.find(id);
+  if (found != instances_.end()) berths_.at(found->second->model().name).behind = since;
+}
+
+void Manager::close(const Uuid& id) {
   const auto found = instances_.find(id);
   if (found == instances_.end()) return;
   const std::shared_ptr<Instance> instance = found->second;
-  berths_.at(instance->model().name).behind = demand.since;
   instance->close(core::StopCause::kEvicted, limits_.swap_drain
                                                  ? environment_.clock.now() + *limits_.swap_drain
                                                  : SteadyTime::max());
@@ -182,10 +187,10 @@ bool Manager::reopen(const Uuid& id) {
   const auto found = instances_.find(id);
   if (found == instances_.end() || drain_until_) return false;
   const std::shared_ptr<Instance> instance = found->second;
+  const core::InstanceMachine& machine = instance->machine();
+  if (machine.state() != core::InstanceState::kClosing) return false;
   Berth& berth = berths_.at(instance->model().name);
-  if (berth.current != nullptr || instance->machine().cause() != core::StopCause::kEvicted) {
-    return false;
-  }
+  if (berth.current != nullptr || machine.cause() != core::StopCause::kEvicted) return false;
   berth.current = instance.get();
   berth.behind.reset();
   environment_.events.emit_typed(

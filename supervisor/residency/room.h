@@ -44,9 +44,11 @@ class RoomHost {
   virtual void describe(const Uuid& instance, core::Entry& entry) const = 0;
   virtual void admit(const Demand& demand, const LaunchPlan& plan) = 0;
   virtual void evict(const core::Victim& victim) = 0;
-  // It takes nothing new from now on, and goes when what runs has finished. Who waits for its model
-  // comes after `demand` (M12).
-  virtual void close(const Uuid& instance, const Demand& demand) = 0;
+  // It takes nothing new from now on, and goes when what runs has finished.
+  virtual void close(const Uuid& instance) = 0;
+  // It closes, or goes on closing, for a demand of that age: who waits for its model comes after
+  // that (M12).
+  virtual void closes_for(const Uuid& instance, SteadyTime since) = 0;
   // It was closed, and nobody needs its room any more: it serves again, and who waits for its
   // model. False: it cannot.
   virtual bool reopen(const Uuid& instance) = 0;

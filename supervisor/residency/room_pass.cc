@@ -70,7 +70,8 @@ void RoomPass::put_off(const Demand& demand) {
   waiting_.push_back(need);
   put_off_.push_back(demand);
   if (need.options.empty()) return;
-  if (const auto hold = core::hold_of(need, core::plan(snapshot_, need));
+  const core::Decision decision = core::plan(snapshot_, need);
+  if (const auto hold = core::hold_of_waiting(need, decision, room_.book_.proving());
       hold && !mutated(Mutation::kHoldIgnored)) {
     snapshot_.holds.push_back(*hold);
   }
@@ -202,40 +203,73 @@ void RoomPass::finish() {
 
 bool RoomPass::reopen() {
   bool reopened = false;
-  for (const Uuid& id : servable()) {
-    if (mutated(Mutation::kNeverReopened) || !room_.host_.reopen(id)) continue;
-    const auto entry = std::ranges::find(closing_, id, &core::Entry::id);
-    const auto is_its = [&](const Demand& demand) { return demand.model->name == entry->model; };
-    std::erase_if(put_off_, is_its);
-    std::erase_if(snapshot_.holds,
-                  [&](const core::Hold& hold) { return hold.model == entry->model; });
-    room_.closing_for_.erase(id);
+  if (closing_.empty()) return reopened;
+  const std::vector<Uuid> serve = servable();
+  for (const core::Entry& entry : closing_) {
+    const bool may = std::ranges::find(serve, entry.id) != serve.end();
+    if (!may || mutated(Mutation::kNeverReopened) || !room_.host_.reopen(entry.id)) {
+      take_turn(entry, serve);
+      continue;
+    }
+    std::erase_if(put_off_,
+                  [&](const Demand& demand) { return demand.model->name == entry.model; });
+    drop_hold(entry.model);
+    room_.closing_for_.erase(entry.id);
     reopened = true;
   }
   snapshot_.entries = room_.entries();
   for (const Demand& demand : put_off_) {
-    std::erase_if(snapshot_.holds,
-                  [&](const core::Hold& hold) { return hold.model == demand.model->name; });
+    drop_hold(demand.model->name);
     decide_now(demand);
   }
   room_.holds_ = snapshot_.holds;
   return reopened;
 }
 
+void RoomPass::drop_hold(const std::string& model) {
+  std::erase_if(snapshot_.holds, [&](const core::Hold& hold) { return hold.model == model; });
+}
+
+std::vector<core::Need> RoomPass::who_would_close(const std::vector<Uuid>& reopened) const {
+  return core::who_would_close(snapshot_, waiting_, reopened, room_.book_.proving());
+}
+
 std::vector<Uuid> RoomPass::servable() const {
+  // What is about to be closed all the same is no reason.
+  const std::size_t anyway = who_would_close({}).size();
+  const auto again = [&](const std::vector<Uuid>& some) {
+    return who_would_close(some).size() > anyway;
+  };
   std::vector<Uuid> all;
   std::vector<Uuid> some;
   for (const core::Entry& entry : closing_) {
     all.push_back(entry.id);
     if (entry.pinned) some.push_back(entry.id);
   }
-  if (all.empty() || !core::would_close(snapshot_, waiting_, all)) return all;
+  if (!again(all)) return all;
   for (const core::Entry& entry : closing_) {
     if (entry.pinned) continue;
     some.push_back(entry.id);
-    if (core::would_close(snapshot_, waiting_, some)) some.pop_back();
+    if (again(some)) some.pop_back();
   }
   return some;
+}
+
+// It goes on closing: for the oldest for which it would be closed anew, which may not be the one
+// for which it was. Who waits for its model comes after that one.
+void RoomPass::take_turn(const core::Entry& closing, std::vector<Uuid> reopened) {
+  const std::vector<core::Need> anyway = who_would_close(reopened);
+  reopened.push_back(closing.id);
+  for (const core::Need& need : who_would_close(reopened)) {
+    if (std::ranges::find(anyway, need.model, &core::Need::model) != anyway.end()) continue;
+    room_.closing_for_[closing.id] = {need.model, need.caller};
+    room_.host_.closes_for(closing.id, need.since);
+    for (Demand& demand : put_off_) {
+      if (demand.model->name != closing.model) continue;
+      demand.since = std::max(demand.since, need.since + Duration(1));
+    }
+    return;
+  }
 }
 
 void RoomPass::act(const Demand& demand, const core::Park& park) {
@@ -252,7 +286,8 @@ void RoomPass::act(const Demand& demand, const core::Park& park) {
                              .for_whom = std::string(core::caller_name(demand.caller)),
                              .bytes = static_cast<std::int64_t>(core::sum_of(entry->charge))});
     room_.closing_for_[instance] = {demand.model->name, demand.caller};
-    room_.host_.close(instance, demand);
+    room_.host_.close(instance);
+    room_.host_.closes_for(instance, demand.since);
   }
   if (!park.close.empty()) {
     room_.company_.insert(demand.model->name);

@@ -39,6 +39,10 @@ class RoomPass {
   void decide_now(const Demand& demand);
   // Of what closes, what would not be closed anew.
   [[nodiscard]] std::vector<Uuid> servable() const;
+  void take_turn(const core::Entry& closing, std::vector<Uuid> reopened);
+  void drop_hold(const std::string& model);
+  // As the core's, of all who wait.
+  [[nodiscard]] std::vector<core::Need> who_would_close(const std::vector<Uuid>& reopened) const;
   void act(const Demand& demand, const core::Fits& fits);
   void act(const Demand& demand, const core::ShrinkBank& shrink);
   void act(const Demand& demand, const core::Evict& evict);

@@ -279,7 +279,8 @@ std::string MemoryOracle::check_theft(const std::string& model,
 
 SteadyTime MemoryOracle::surely_since(const std::string& model, SteadyTime own) const {
   const auto behind = behind_.find(model);
-  return behind == behind_.end() ? own : std::max(own, behind->second.surely + Duration(1));
+  if (behind == behind_.end()) return own;
+  return std::max(own, std::min(behind->second.surely, world_.clock.now()) + Duration(1));
 }
 
 SteadyTime MemoryOracle::maybe_since(const std::string& model) const {

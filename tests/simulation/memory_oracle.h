@@ -136,7 +136,7 @@ class MemoryOracle {
   std::map<std::string, Want> wants_;         // by model
   // How old the want is that a model's last instance closed for; by that model.
   struct Behind {
-    SteadyTime surely{};
+    SteadyTime surely = SteadyTime::max();  // that is known when it is stopped
     SteadyTime maybe{};
   };
   std::map<std::string, Behind> behind_;

@@ -41,8 +41,7 @@ std::string MemoryOracle::on_closing(const Event& event) {
   if (!clients_want(for_model)) return live.model + " closes for idle work or nobody";
   live.closing = true;
   const SteadyTime maybe = wanted_since(for_model);
-  behind_[live.model] = {.surely = oldest_waiter(for_model).value_or(world_.clock.now()),
-                         .maybe = maybe};
+  behind_[live.model] = {.maybe = maybe};
   return world_.clock.now() < wanted_since(for_model) + policy_.max_wait
              ? live.model + " is closed before max_wait"
              : "";
@@ -57,6 +56,8 @@ std::string MemoryOracle::on_evicted(const Event& event) {
   Live& live = at->second;
   const SteadyTime now = world_.clock.now();
   if (cause == "closing") {
+    // It may have gone on closing for another one than it was closed for.
+    behind_[live.model].surely = oldest_waiter(for_model).value_or(world_.clock.now());
     return std::exchange(live.closing_told, true) || !live.closing
                ? live.model + " is evicted as closing, which it was not"
                : "";

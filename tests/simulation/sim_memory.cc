@@ -51,6 +51,7 @@ residency::MemoryAccess SimMemory::access() {
         if (files_are_sane(name)) return done({});
         ErrorExtras extras;
         extras.failure.emplace().failure_class = "permanent";
+        extras.failure->reason = "its file ends too early.";
         done(fail(Error(Reason::kLoadFailed, "the file of " + name + " ends too early",
                         std::move(extras))));
       });

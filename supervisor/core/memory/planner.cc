@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -112,6 +113,21 @@ struct Scorer {
   }
 };
 
+// Whether it closes a model, or takes one away that is taken to serve again.
+struct TakesBack {
+  std::function<bool(const Uuid&)> is_reopened;
+
+  bool operator()(const Park& it) const { return !it.close.empty(); }
+  bool operator()(const Evict& it) const { return takes(it.victims); }
+  bool operator()(const PreEmpt& it) const { return takes(it.victims); }
+  bool operator()(const auto& /*it*/) const { return false; }
+
+ private:
+  [[nodiscard]] bool takes(const std::vector<Victim>& victims) const {
+    return std::ranges::any_of(victims, is_reopened, &Victim::id);
+  }
+};
+
 }  // namespace
 
 Decision plan(const Snapshot& snapshot, const Need& need) {
@@ -129,24 +145,32 @@ Decision plan(const Snapshot& snapshot, const Need& need) {
   return *std::move(best);
 }
 
-bool would_close(Snapshot snapshot, const std::vector<Need>& needs,
-                 const std::vector<Uuid>& reopened) {
+std::vector<Need> who_would_close(Snapshot snapshot, const std::vector<Need>& needs,
+                                  const std::vector<Uuid>& reopened, bool proving) {
+  const auto is_reopened = [&](const Uuid& id) {
+    return std::ranges::find(reopened, id) != reopened.end();
+  };
   std::vector<std::string> served;
   for (Entry& entry : snapshot.entries) {
-    if (std::ranges::find(reopened, entry.id) == reopened.end()) continue;
+    if (!is_reopened(entry.id)) continue;
     entry.state = EntryState::kReady;
-    entry.clients = std::max(entry.clients, 1U);
     served.push_back(entry.model);
+    for (const Need& need : needs) {
+      if (need.model == entry.model)
+        ++(need.caller == CallerClass::kIdle ? entry.soft : entry.clients);
+    }
   }
   snapshot.holds.clear();
+  std::vector<Need> who;
   for (const Need& need : needs) {
     if (std::ranges::find(served, need.model) != served.end()) continue;
     const Decision decision = plan(snapshot, need);
-    const auto* const park = std::get_if<Park>(&decision);
-    if (park != nullptr && !park->close.empty()) return true;
-    if (auto hold = hold_of(need, decision)) snapshot.holds.push_back(*std::move(hold));
+    if (std::visit(TakesBack{.is_reopened = is_reopened}, decision)) who.push_back(need);
+    if (auto hold = hold_of_waiting(need, decision, proving)) {
+      snapshot.holds.push_back(*std::move(hold));
+    }
   }
-  return false;
+  return who;
 }
 
 std::optional<Refuse> pin_refusal(const Snapshot& snapshot, const Need& need) {
@@ -187,6 +211,20 @@ std::optional<Hold> hold_of(const Need& need, const Decision& decision) {
   hold.bytes = park->at.bytes;
   hold.frees = park->takes;
   return hold;
+}
+
+std::optional<Hold> hold_of_waiting(const Need& need, const Decision& decision, bool proving) {
+  if (auto hold = hold_of(need, decision)) return hold;
+  const auto* const fits = std::get_if<Fits>(&decision);
+  const auto* const shrink = std::get_if<ShrinkBank>(&decision);
+  const auto* const refuse = std::get_if<Refuse>(&decision);
+  const bool may_be_ours = refuse != nullptr && refuse->why == RefuseWhy::kForeign && proving;
+  if (need.caller == CallerClass::kIdle) return std::nullopt;
+  if (fits == nullptr && shrink == nullptr && !may_be_ours) return std::nullopt;
+  const PlacementOption& at = fits != nullptr     ? fits->at
+                              : shrink != nullptr ? shrink->at
+                                                  : refuse->at;
+  return Hold{.model = need.model, .bytes = at.bytes, .since = need.since, .until = need.until};
 }
 
 }  // namespace berth::core

@@ -20,11 +20,16 @@ Decision plan(const Snapshot& snapshot, const Need& need);
 // admitted or refused, waits for an older one or for other people's programs, or is idle work's.
 std::optional<Hold> hold_of(const Need& need, const Decision& decision);
 
-// Whether those who wait, the oldest first, would have a model closed (M12) if those instances,
-// which close, served again, and with them whoever waits for their models: then they have to go on
-// (M9).
-bool would_close(Snapshot snapshot, const std::vector<Need>& needs,
-                 const std::vector<Uuid>& reopened);
+// The hold of a need that has to wait whatever was decided: also where there is room, and its last
+// instance has to go first or kept sessions have to give it; or where others' programs seem to have
+// it and it may be ours (`proving`: the memory of some process that is gone is not proven back).
+std::optional<Hold> hold_of_waiting(const Need& need, const Decision& decision, bool proving);
+
+// Of those who wait, the oldest first, the ones for which a model would be closed (M12) or taken
+// away again if those instances, which close, served again, and with them whoever waits for their
+// models: for them they have to go on closing (M9).
+std::vector<Need> who_would_close(Snapshot snapshot, const std::vector<Need>& needs,
+                                  const std::vector<Uuid>& reopened, bool proving);
 
 // Why a model must not be pinned (M16): it never fits, or not beside what is pinned already, with
 // nobody else's programs there. Absent: it may be. `need` is that of a load of it.

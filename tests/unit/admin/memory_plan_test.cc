@@ -166,11 +166,15 @@ TEST_F(MemoryPlanTest, M7_WhatIsWrongWithAQuestionIsTold) {
 TEST_F(MemoryPlanTest, L25_M7_APlanOfWhatCannotBeLoadedIsWhatARequestIsTold) {
   broken_ = {"other/one"};
   EXPECT_TRUE(plan({.model = "demo"}));
-  const auto unusable = plan({.model = "other/one"});
-  ASSERT_FALSE(unusable);
-  EXPECT_EQ(unusable.error().reason, Reason::kLoadFailed);
-  EXPECT_THAT(unusable.error().message, HasSubstr("ends too early"));
+  const auto fits = plan({.model = "other/one"});
+  ASSERT_FALSE(fits) << "no load survives that";
+  EXPECT_EQ(fits.error().reason, Reason::kLoadFailed);
+  EXPECT_THAT(fits.error().message, HasSubstr("other/one cannot be loaded: "));
+  need("other/one", 2000);
+  EXPECT_EQ(plan({.model = "other/one"})->refusal(), "never_fits") << "as a request is told";
+  need("other/one", 600);
   const auto request = served("r-1");
+  EXPECT_FALSE(plan({.model = "other/one"})) << "it waits, and its files are looked at first";
   broken_ = {"demo"};
   const auto there = plan({.model = "demo"});
   ASSERT_TRUE(there) << "who asks is served";

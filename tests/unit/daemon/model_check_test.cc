@@ -135,6 +135,8 @@ class PatientCheck : public CheckOfFiles {
   int told_ = 0;
   std::string asked_about_;
   bool architecture_known_ = true;
+  bool architectures_wait_ = false;
+  std::vector<std::function<void(bool)>> waiting_architectures_;
   std::optional<Status> answer_;
   ModelCheck check_{
       {.clock = world_.clock,
@@ -144,6 +146,7 @@ class PatientCheck : public CheckOfFiles {
        .knows =
            [this](const std::string& architecture, const std::function<void(bool)>& done) {
              asked_about_ = architecture;
+             if (architectures_wait_) return waiting_architectures_.push_back(done);
              done(architecture_known_);
            }}};
 };
@@ -226,19 +229,42 @@ TEST_F(PatientCheck, L25_AtTheEndOfTheProgramNobodyWaitsForALook) {
   EXPECT_EQ(world_.events.count("model.check_late"), 0U);
 }
 
-TEST_F(PatientCheck, L25_TheAnswerIsAboutTheModelThatWasAskedAboutLast) {
-  ask();
+TEST_F(PatientCheck, L25_EachAnswerIsAboutTheModelThatWasAskedAbout) {
+  std::optional<Status> first;
+  check_.check(model_, [&](Status status) { first = std::move(status); });
+  work();  // before the files are others
   fs::resize_file(dir_.file("draft.gguf"), 100);
   look();
   ask();
-  ASSERT_EQ(threads_.size(), 1U);
-  work();  // of the first one
-  world_.clock.settle();
+  EXPECT_TRUE(first && *first);
   EXPECT_FALSE(answer_);
+  ASSERT_EQ(threads_.size(), 1U);
   work();
   world_.clock.settle();
   ASSERT_TRUE(answer_);
   EXPECT_THAT(answer_->error().message, HasSubstr("draft.gguf"));
+}
+
+TEST_F(PatientCheck, L25_ModelsOfOneNameAreLookedAtOnceEach) {
+  architectures_wait_ = true;
+  const auto ask_about = [&](const std::shared_ptr<const catalog::Model>& model, int& answers) {
+    check_.check(model, [&answers](const Status& status) { answers += status ? 1 : 100; });
+  };
+  int answers = 0;
+  for (int i = 0; i < 3; ++i) {
+    ask_about(model_, answers);
+    look();
+  }
+  int looks = 0;
+  while (!threads_.empty()) {
+    ASSERT_LE(++looks, 3);
+    work();
+    world_.clock.settle();
+  }
+  EXPECT_EQ(looks, 3);
+  EXPECT_EQ(answers, 0);
+  for (const auto& done : waiting_architectures_) done(true);
+  EXPECT_EQ(answers, 3);
 }
 
 }  // namespace

@@ -80,7 +80,8 @@ TEST_F(GenerationTest, WhatWasWaitedBeforeTheLoadIsNoLoad) {
   const auto first = std::make_shared<Client>();
   ask(first);
   ASSERT_TRUE(run(*first));
-  residency_.unload("demo", false, [](const auto& /*outcome*/) {});
+  world_.clock.settle();
+  residency_.unload("demo", false, [](const auto& outcome) { EXPECT_TRUE(outcome); });
   const auto second = std::make_shared<Client>();
   ask(second);
   ASSERT_TRUE(run(*second));

@@ -107,6 +107,61 @@ TEST_F(RoomTest, M9_WhoWaitsForAModelThatServesAgainIsNotRefused) {
   EXPECT_EQ(world_.events.count("model.refused"), 0U);
 }
 
+TEST_F(RoomTest, M12_AModelGoesOnClosingForAnotherOneAndWhoWaitsForItComesAfterThat) {
+  scripts_["a"].sequences = 1;
+  const auto a = host_model("a", 600);
+  auto user = served(a);
+  const auto older = request(a);
+  world_.clock.advance(seconds(1));
+  auto b = request(host_model("b", 600));
+  world_.clock.advance(seconds(1));
+  const auto d = request(host_model("d", 600));
+  world_.clock.advance(seconds(10));
+  ASSERT_EQ(last("model.closing", "for_model"), "b");
+  world_.clock.advance(seconds(1));
+  b.reset();
+  world_.clock.settle();
+  ASSERT_EQ(state_of("a"), "closing") << "d has waited for it, too";
+  user->lease = {};
+  world_.clock.advance(seconds(2));
+  EXPECT_EQ(last("model.evicted", "for_model"), "d");
+  EXPECT_TRUE(d->lease) << "a is not loaded again first";
+  EXPECT_FALSE(older->lease);
+}
+
+TEST_F(RoomTest, M9_AYoungerOneDoesNotTakeTheRoomOfWhoWaitsForAModelThatCloses) {
+  scripts_["a"].sequences = 1;
+  const auto a = host_model("a", 600);
+  auto user = served(a);
+  const auto b = request(host_model("b", 450));
+  world_.clock.advance(seconds(11));
+  ASSERT_EQ(state_of("a"), "closing");
+  // Its next window is smaller.
+  world_.memory.needs["a"] = {{.bytes = core::DomainBytes::in(core::kHostDomain, 350 * kMiB)}};
+  const auto next = request(a);
+  world_.clock.advance(seconds(1));
+  const auto c = request(host_model("c", 300));
+  world_.clock.advance(seconds(1));
+  EXPECT_FALSE(c->lease) << "that is where a goes";
+  user->lease = {};
+  world_.clock.advance(seconds(2));
+  EXPECT_TRUE(b->lease);
+  EXPECT_TRUE(next->lease);
+  EXPECT_FALSE(c->lease);
+}
+
+TEST_F(RoomTest, M12_AModelThatEndsItsWorkAtAShutdownIsNoEviction) {
+  const auto a = host_model("a", 600);
+  auto user = served(a);
+  const auto b = request(host_model("b", 600));
+  world_.clock.advance(seconds(11));
+  ASSERT_EQ(state_of("a"), "closing");
+  residency_->shutdown(minutes(5), [] {});
+  user->lease = {};
+  world_.clock.settle();
+  EXPECT_EQ(world_.events.count("model.evicted"), 0U);
+}
+
 TEST_F(RoomTest, M8_TheDryRunCountsTheAgeOfWhoLeftUnserved) {
   const auto a = host_model("a", 600);
   const auto user = served(a);

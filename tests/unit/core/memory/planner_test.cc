@@ -212,50 +212,98 @@ TEST(Planner, T10_NothingIsEvictedWhereItWouldNotSuffice) {
   EXPECT_EQ(as<Refuse>(plan(snapshot, need_in_host("b", 6))).why, RefuseWhy::kPinned);
 }
 
+bool would_close(const Snapshot& snapshot, const Need& need, const std::vector<Uuid>& reopened) {
+  return !who_would_close(snapshot, {need}, reopened, false).empty();
+}
+
 TEST(Planner, M9_AModelGoesOnClosingForWhoeverHasWaitedForItsMemory) {
   Snapshot snapshot = machine(100);
   snapshot.entries = {in_state(1, "a", in_host(60), EntryState::kClosing)};
+  snapshot.entries[0].clients = 1;
   const std::vector<Uuid> a = {snapshot.entries[0].id};
   Need need = need_in_host("b", 60);
-  EXPECT_FALSE(would_close(snapshot, {need}, a)) << "not for long";
+  EXPECT_FALSE(would_close(snapshot, need, a)) << "not for long";
   need.since = ago(snapshot.policy.max_wait);
-  EXPECT_TRUE(would_close(snapshot, {need}, a));
+  EXPECT_TRUE(would_close(snapshot, need, a));
   need.model = "a";
-  EXPECT_FALSE(would_close(snapshot, {need}, a)) << "its own requests";
+  EXPECT_FALSE(would_close(snapshot, need, a)) << "its own requests";
   need.model = "b";
   need.caller = CallerClass::kIdle;
-  EXPECT_FALSE(would_close(snapshot, {need}, a)) << "idle work closes nothing";
+  EXPECT_FALSE(would_close(snapshot, need, a)) << "idle work closes nothing";
   need.caller = CallerClass::kForeground;
   snapshot.entries[0].pinned = true;
-  EXPECT_FALSE(would_close(snapshot, {need}, a)) << "it stays";
+  EXPECT_FALSE(would_close(snapshot, need, a)) << "it stays";
 }
 
 TEST(Planner, M9_AModelDoesNotGoOnClosingForOneWhoseRoomComesFromElsewhere) {
   Snapshot snapshot = machine(130);
   snapshot.entries = {in_state(1, "a", in_host(60), EntryState::kClosing),
                       in_state(2, "c", in_host(60), EntryState::kLeaving)};
+  snapshot.entries[0].clients = 1;
   const std::vector<Uuid> a = {snapshot.entries[0].id};
   Need need = need_in_host("b", 60);
   need.since = ago(snapshot.policy.max_wait);
-  EXPECT_FALSE(would_close(snapshot, {need}, a));
+  EXPECT_FALSE(would_close(snapshot, need, a));
   need.options = {{.bytes = in_host(120)}};
-  EXPECT_TRUE(would_close(snapshot, {need}, a)) << "it takes both";
+  EXPECT_TRUE(would_close(snapshot, need, a)) << "it takes both";
   need = need_of("b", {option_on(1, on(1, 60))});
   need.since = ago(snapshot.policy.max_wait);
-  EXPECT_FALSE(would_close(snapshot, {need}, a)) << "on a device";
+  EXPECT_FALSE(would_close(snapshot, need, a)) << "on a device";
+}
+
+TEST(Planner, M9_WhatOnlyIdleWorkUsesServesAgainOnlyIfItStays) {
+  Snapshot snapshot = machine(100);
+  snapshot.entries = {in_state(1, "a", in_host(60), EntryState::kClosing)};
+  snapshot.entries[0].soft = 1;
+  const std::vector<Uuid> a = {snapshot.entries[0].id};
+  const Need young = need_in_host("b", 60);
+  EXPECT_TRUE(would_close(snapshot, young, a)) << "it would be taken from idle work at once";
+  Need own = need_in_host("a", 60);
+  EXPECT_TRUE(who_would_close(snapshot, {young, own}, a, false).empty()) << "a client is served";
+}
+
+TEST(Planner, M9_WhoHasRoomAndWaitsForItsLastProcessIsHeldAgainstYoungerOnes) {
+  const Need need = need_in_host("b", 60);
+  const Fits fits{.at = need.options[0]};
+  EXPECT_FALSE(hold_of(need, fits));
+  ASSERT_TRUE(hold_of_waiting(need, fits, false));
+  EXPECT_EQ(hold_of_waiting(need, fits, false)->bytes, need.options[0].bytes);
+  EXPECT_TRUE(hold_of_waiting(need, ShrinkBank{.at = need.options[0]}, false));
+  const Refuse foreign{.why = RefuseWhy::kForeign, .at = need.options[0]};
+  EXPECT_FALSE(hold_of_waiting(need, foreign, false)) << "it is refused";
+  EXPECT_TRUE(hold_of_waiting(need, foreign, true));
+  Need idle = need;
+  idle.caller = CallerClass::kIdle;
+  EXPECT_FALSE(hold_of_waiting(idle, fits, false));
+}
+
+TEST(Planner, M9_WhoWaitsForItsLastProcessCountsWhereAModelIsToServeAgain) {
+  // "e" comes again as soon as its process has gone; "d", younger, takes what "a" has besides.
+  Snapshot snapshot = machine(100);
+  snapshot.entries = {in_state(1, "e", in_host(30), EntryState::kLeaving),
+                      in_state(2, "a", in_host(20), EntryState::kClosing)};
+  snapshot.entries[1].clients = 1;
+  Need e = need_in_host("e", 30);
+  e.since = ago(2 * snapshot.policy.max_wait);
+  Need d = need_in_host("d", 60);
+  d.since = ago(snapshot.policy.max_wait);
+  const auto who = who_would_close(snapshot, {e, d}, {snapshot.entries[1].id}, false);
+  ASSERT_EQ(who.size(), 1U);
+  EXPECT_EQ(who[0].model, "d");
 }
 
 TEST(Planner, M9_OfTwoThatCloseForOneEitherMayServeAgainButNotBoth) {
   Snapshot snapshot = machine(130);
   snapshot.entries = {in_state(1, "a", in_host(60), EntryState::kClosing),
                       in_state(2, "c", in_host(60), EntryState::kClosing)};
+  for (Entry& entry : snapshot.entries) entry.clients = 1;
   const Uuid a = snapshot.entries[0].id;
   const Uuid c = snapshot.entries[1].id;
   Need need = need_in_host("b", 60);
   need.since = ago(snapshot.policy.max_wait);
-  EXPECT_FALSE(would_close(snapshot, {need}, {a}));
-  EXPECT_FALSE(would_close(snapshot, {need}, {c}));
-  EXPECT_TRUE(would_close(snapshot, {need}, {a, c}));
+  EXPECT_FALSE(would_close(snapshot, need, {a}));
+  EXPECT_FALSE(would_close(snapshot, need, {c}));
+  EXPECT_TRUE(would_close(snapshot, need, {a, c}));
 }
 
 TEST(Planner, M9_AYoungerOneDoesNotTakeWhatOnlyALaterWaitersRoomGivesBack) {
