@@ -276,9 +276,9 @@ residency::MemoryAccess Daemon::memory_access() {
           [this](const std::string& architecture, std::function<void(bool)> done) {
             architectures_->ask(architecture, std::move(done));
           }});
-  access.check = [this](std::shared_ptr<const catalog::Model> model,
+  access.check = [this](const std::shared_ptr<const catalog::Model>& model,
                         std::function<void(Status)> done) {
-    check_->check(std::move(model), std::move(done));
+    check_->check(model, std::move(done));
   };
   return access;
 }

@@ -114,7 +114,7 @@ ModelCheck::ModelCheck(Parts parts)
       looks_(parts_.clock, parts_.run_alone, {.patience = kPatience, .most_at_once = kMostAtOnce}) {
 }
 
-void ModelCheck::check(std::shared_ptr<const catalog::Model> model,
+void ModelCheck::check(const std::shared_ptr<const catalog::Model>& model,
                        std::function<void(Status)> done) {
   // What holds that look would hold another one.
   if (stopped_ || looks_.late(model->name)) {

@@ -53,7 +53,7 @@ class ModelCheck {
 
   // As MemoryAccess::check. Everybody who asks is answered once, never from within. One model is
   // looked at once at a time: one look answers all who asked about the model that it looked at.
-  void check(std::shared_ptr<const catalog::Model> model, std::function<void(Status)> done);
+  void check(const std::shared_ptr<const catalog::Model>& model, std::function<void(Status)> done);
   // The program ends: who asked, and who asks from now on, is told that nothing is wrong.
   void stop();
 

@@ -110,7 +110,7 @@ bool WorkerRequest::withdraw() {
   return withdrawn_;
 }
 
-void WorkerRequest::keep_call(std::shared_ptr<rpc::WorkerCall> call) {
+void WorkerRequest::keep_call(const std::shared_ptr<rpc::WorkerCall>& call) {
   bool resume = false;
   {
     const std::lock_guard lock(call_mutex_);

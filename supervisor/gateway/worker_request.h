@@ -125,7 +125,7 @@ class WorkerRequest : public residency::ClaimObserver,
   // Whether it has a place, but was not begun to be sent; then it is not any more.
   bool withdraw();
   // Any thread; once.
-  void keep_call(std::shared_ptr<rpc::WorkerCall> call);
+  void keep_call(const std::shared_ptr<rpc::WorkerCall>& call);
 
   // Its life, as it is recorded: everything that keeps books of requests is told here. Core strand.
   void note_admitted(Duration waited);

@@ -80,7 +80,7 @@ std::vector<std::string> Manager::pin_problems() const {
 Status Manager::pin(const std::shared_ptr<const catalog::Model>& model) {
   if (!model->problem.empty()) return fail(problem_error(*model));
   if (pins_.contains(model->name)) return {};
-  const Status fits = room_.fits_together(pinned_beside(model->name), model);
+  Status fits = room_.fits_together(pinned_beside(model->name), model);
   if (!fits) return fits;
   pins_.emplace(model->name, model);
   const auto berth = berths_.find(model->name);

@@ -37,7 +37,7 @@ std::string_view cause_of(core::VictimKind kind) {
   core::DomainBytes sum = at.bytes;
   for (const core::Entry& entry : snapshot.entries) sum += entry.charge;
   for (const core::IdleJob& job : snapshot.jobs) sum += job.extra;
-  for (core::DomainIndex i = 0; i < snapshot.domains.size(); ++i) {
+  for (core::DomainIndex i = 0; i < std::min(snapshot.domains.size(), core::kMaxDomains); ++i) {
     if (at.bytes[i] > 0 && sum[i] > snapshot.domains[i].limit()) return false;
   }
   return true;

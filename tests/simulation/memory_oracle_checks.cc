@@ -172,7 +172,7 @@ std::string MemoryOracle::on_refused(const Event& event) const {
     const bool would = why == "never_fits"    ? fits(option.bytes, {}, false)
                        : why == "foreign_use" ? fits(option.bytes, there)
                                               : fits(option.bytes, there, false);
-    if (would) return model + " is refused (" + why + ") although it would fit";
+    if (would) return model + " is refused, for " + why + ", although it would fit";
   }
   return {};
 }
@@ -184,8 +184,9 @@ std::string MemoryOracle::when_quiet() const {
     if (now > since + kProofWait) return "a proof takes longer than 5 s";
   }
   for (const auto& [id, live] : live_) {
+    const std::string& model = live.model;
     const bool for_somebody = std::ranges::any_of(requests_, [&](const auto& request) {
-      return is_client(*request) && waits(*request) && request->model() != live.model;
+      return is_client(*request) && waits(*request) && request->model() != model;
     });
     if (live.closing && !live.going && !draining && !for_somebody) {
       return live.model + " closes for nobody";

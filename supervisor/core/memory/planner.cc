@@ -76,7 +76,7 @@ struct Score {
   double cost = 0;          // seconds of evictions
   std::uint64_t bytes = 0;  // left over, or missing
 
-  auto operator<=>(const Score&) const = default;
+  auto operator<=>(const Score&) const = default;  // NOLINT(modernize-use-nullptr): there is none
 };
 
 // What is left where the layers are: the host counts only where it is the only domain.
