@@ -292,7 +292,14 @@ bool needs_its_files(const v1::ModelPlan& plan, const catalog::Model& model, con
 }
 
 Error not_loadable(const catalog::Model& model, const Error& found) {
-  if (!found.extras || !found.extras->failure) return found;
+  if (!found.extras) return found;
+  if (!found.extras->failure) {
+    return {Reason::kLoadFailed,
+            model.name +
+                " cannot be planned yet: its files were replaced or written to and are "
+                "looked at again. Ask again in a moment.",
+            *found.extras};
+  }
   return {Reason::kLoadFailed, model.name + " cannot be loaded: " + found.extras->failure->reason,
           *found.extras};
 }

@@ -265,6 +265,9 @@ Room::Wanted Room::wanted(const Demand& demand, const core::Snapshot& snapshot,
   need.until = demand.until;
   need.company = company || company_.contains(need.model) || host_.others_pinned(need.model) ||
                  waited_for_.size() > (waited_for_.contains(need.model) ? 1U : 0U);
+  need.may_close = std::ranges::none_of(snapshot.entries, [&](const core::Entry& entry) {
+    return entry.model == need.model && entry.state == core::EntryState::kClosing;
+  });
   if (!environment_.memory_access.need) return wanted;
   MemoryNeed found = environment_.memory_access.need(*demand.model, snapshot, need);
   need.options = std::move(found.options);

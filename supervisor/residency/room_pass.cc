@@ -230,27 +230,34 @@ void RoomPass::drop_hold(const std::string& model) {
   std::erase_if(snapshot_.holds, [&](const core::Hold& hold) { return hold.model == model; });
 }
 
-std::vector<core::Need> RoomPass::who_would_close(const std::vector<Uuid>& reopened) const {
+std::vector<core::Closer> RoomPass::who_would_close(const std::vector<Uuid>& reopened) const {
   return core::who_would_close(snapshot_, waiting_, reopened, room_.book_.proving());
 }
 
+std::optional<core::Need> RoomPass::closes_anew(const std::vector<Uuid>& reopened,
+                                                const std::vector<core::Closer>& anyway) const {
+  for (core::Closer& one : who_would_close(reopened)) {
+    const bool new_one = std::ranges::none_of(
+        anyway, [&](const core::Closer& other) { return other.need.model == one.need.model; });
+    if (one.again || new_one) return std::move(one.need);
+  }
+  return std::nullopt;
+}
+
 std::vector<Uuid> RoomPass::servable() const {
-  // What is about to be closed all the same is no reason.
-  const std::size_t anyway = who_would_close({}).size();
-  const auto again = [&](const std::vector<Uuid>& some) {
-    return who_would_close(some).size() > anyway;
-  };
+  // Who is about to close another one all the same is no reason.
+  const std::vector<core::Closer> anyway = who_would_close({});
   std::vector<Uuid> all;
   std::vector<Uuid> some;
   for (const core::Entry& entry : closing_) {
     all.push_back(entry.id);
     if (entry.pinned) some.push_back(entry.id);
   }
-  if (!again(all)) return all;
+  if (!closes_anew(all, anyway)) return all;
   for (const core::Entry& entry : closing_) {
     if (entry.pinned) continue;
     some.push_back(entry.id);
-    if (again(some)) some.pop_back();
+    if (closes_anew(some, anyway)) some.pop_back();
   }
   return some;
 }
@@ -258,17 +265,15 @@ std::vector<Uuid> RoomPass::servable() const {
 // It goes on closing: for the oldest for which it would be closed anew, which may not be the one
 // for which it was. Who waits for its model comes after that one.
 void RoomPass::take_turn(const core::Entry& closing, std::vector<Uuid> reopened) {
-  const std::vector<core::Need> anyway = who_would_close(reopened);
+  const std::vector<core::Closer> anyway = who_would_close(reopened);
   reopened.push_back(closing.id);
-  for (const core::Need& need : who_would_close(reopened)) {
-    if (std::ranges::find(anyway, need.model, &core::Need::model) != anyway.end()) continue;
-    room_.closing_for_[closing.id] = {need.model, need.caller};
-    room_.host_.closes_for(closing.id, need.since);
-    for (Demand& demand : put_off_) {
-      if (demand.model->name != closing.model) continue;
-      demand.since = std::max(demand.since, need.since + Duration(1));
-    }
-    return;
+  const std::optional<core::Need> need = closes_anew(reopened, anyway);
+  if (!need) return;
+  room_.closing_for_[closing.id] = {need->model, need->caller};
+  room_.host_.closes_for(closing.id, need->since);
+  for (Demand& demand : put_off_) {
+    if (demand.model->name != closing.model) continue;
+    demand.since = std::max(demand.since, need->since + Duration(1));
   }
 }
 

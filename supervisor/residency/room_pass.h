@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "supervisor/core/memory/decision.h"
+#include "supervisor/core/memory/planner.h"
 #include "supervisor/core/memory/snapshot.h"
 #include "supervisor/residency/room.h"
 
@@ -42,7 +43,10 @@ class RoomPass {
   void take_turn(const core::Entry& closing, std::vector<Uuid> reopened);
   void drop_hold(const std::string& model);
   // As the core's, of all who wait.
-  [[nodiscard]] std::vector<core::Need> who_would_close(const std::vector<Uuid>& reopened) const;
+  [[nodiscard]] std::vector<core::Closer> who_would_close(const std::vector<Uuid>& reopened) const;
+  // The oldest who would close one of those again, or who would not close anything else.
+  [[nodiscard]] std::optional<core::Need> closes_anew(
+      const std::vector<Uuid>& reopened, const std::vector<core::Closer>& anyway) const;
   void act(const Demand& demand, const core::Fits& fits);
   void act(const Demand& demand, const core::ShrinkBank& shrink);
   void act(const Demand& demand, const core::Evict& evict);

@@ -128,7 +128,8 @@ Decision wait_for(const PlanBook& book, const PlacementOption& option, Standing 
                   const std::vector<Candidate>& chosen, const DomainBytes& missing) {
   const bool grace = most == Standing::kGrace;
   Park waits = park(book, option, grace ? ParkFor::kGrace : ParkFor::kClients, missing);
-  const bool waited = book.need->since + book.snapshot->policy.max_wait <= book.snapshot->now;
+  const bool waited = book.need->may_close &&
+                      book.need->since + book.snapshot->policy.max_wait <= book.snapshot->now;
   for (const Candidate& candidate : chosen) {
     if (candidate.entry == nullptr) continue;
     waits.takes.push_back(candidate.entry->id);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -113,18 +112,18 @@ struct Scorer {
   }
 };
 
-// Whether it closes a model, or takes one away that is taken to serve again.
-struct TakesBack {
-  std::function<bool(const Uuid&)> is_reopened;
-
-  bool operator()(const Park& it) const { return !it.close.empty(); }
-  bool operator()(const Evict& it) const { return takes(it.victims); }
-  bool operator()(const PreEmpt& it) const { return takes(it.victims); }
-  bool operator()(const auto& /*it*/) const { return false; }
+// The instances that it closes or takes away.
+struct Takes {
+  std::vector<Uuid> operator()(const Park& it) const { return it.close; }
+  std::vector<Uuid> operator()(const Evict& it) const { return ids(it.victims); }
+  std::vector<Uuid> operator()(const PreEmpt& it) const { return ids(it.victims); }
+  std::vector<Uuid> operator()(const auto& /*it*/) const { return {}; }
 
  private:
-  [[nodiscard]] bool takes(const std::vector<Victim>& victims) const {
-    return std::ranges::any_of(victims, is_reopened, &Victim::id);
+  static std::vector<Uuid> ids(const std::vector<Victim>& victims) {
+    std::vector<Uuid> all;
+    for (const Victim& victim : victims) all.push_back(victim.id);
+    return all;
   }
 };
 
@@ -145,8 +144,8 @@ Decision plan(const Snapshot& snapshot, const Need& need) {
   return *std::move(best);
 }
 
-std::vector<Need> who_would_close(Snapshot snapshot, const std::vector<Need>& needs,
-                                  const std::vector<Uuid>& reopened, bool proving) {
+std::vector<Closer> who_would_close(Snapshot snapshot, const std::vector<Need>& needs,
+                                    const std::vector<Uuid>& reopened, bool proving) {
   const auto is_reopened = [&](const Uuid& id) {
     return std::ranges::find(reopened, id) != reopened.end();
   };
@@ -156,16 +155,20 @@ std::vector<Need> who_would_close(Snapshot snapshot, const std::vector<Need>& ne
     entry.state = EntryState::kReady;
     served.push_back(entry.model);
     for (const Need& need : needs) {
-      if (need.model == entry.model)
-        ++(need.caller == CallerClass::kIdle ? entry.soft : entry.clients);
+      if (need.model != entry.model) continue;
+      ++(need.caller == CallerClass::kIdle ? entry.soft : entry.clients);
     }
   }
   snapshot.holds.clear();
-  std::vector<Need> who;
+  std::vector<Closer> who;
   for (const Need& need : needs) {
     if (std::ranges::find(served, need.model) != served.end()) continue;
     const Decision decision = plan(snapshot, need);
-    if (std::visit(TakesBack{.is_reopened = is_reopened}, decision)) who.push_back(need);
+    const auto* const park = std::get_if<Park>(&decision);
+    const bool again = std::ranges::any_of(std::visit(Takes(), decision), is_reopened);
+    if (again || (park != nullptr && !park->close.empty())) {
+      who.push_back({.need = need, .again = again});
+    }
     if (auto hold = hold_of_waiting(need, decision, proving)) {
       snapshot.holds.push_back(*std::move(hold));
     }

@@ -25,11 +25,15 @@ std::optional<Hold> hold_of(const Need& need, const Decision& decision);
 // it and it may be ours (`proving`: the memory of some process that is gone is not proven back).
 std::optional<Hold> hold_of_waiting(const Need& need, const Decision& decision, bool proving);
 
-// Of those who wait, the oldest first, the ones for which a model would be closed (M12) or taken
-// away again if those instances, which close, served again, and with them whoever waits for their
-// models: for them they have to go on closing (M9).
-std::vector<Need> who_would_close(Snapshot snapshot, const std::vector<Need>& needs,
-                                  const std::vector<Uuid>& reopened, bool proving);
+// One who waits, and for whom a model would be closed (M12) or taken away again.
+struct Closer {
+  Need need;
+  bool again = false;  // one of those that are taken to serve again
+};
+// All of them among those who wait, the oldest first, if those instances, which close, served
+// again, and with them whoever waits for their models.
+std::vector<Closer> who_would_close(Snapshot snapshot, const std::vector<Need>& needs,
+                                    const std::vector<Uuid>& reopened, bool proving);
 
 // Why a model must not be pinned (M16): it never fits, or not beside what is pinned already, with
 // nobody else's programs there. Absent: it may be. `need` is that of a load of it.

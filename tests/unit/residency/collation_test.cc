@@ -150,6 +150,27 @@ TEST_F(RoomTest, M9_AYoungerOneDoesNotTakeTheRoomOfWhoWaitsForAModelThatCloses) 
   EXPECT_FALSE(c->lease);
 }
 
+TEST_F(RoomTest, M12_WhoWaitsForAModelThatClosesHasNoOtherOneClosed) {
+  scripts_["c"].sequences = 1;
+  const auto b_user = served(host_model("b", 275));
+  const auto c_model = host_model("c", 575);
+  auto c_user = served(c_model);
+  world_.clock.advance(seconds(1));
+  const auto d = request(host_model("d", 225));
+  world_.clock.advance(seconds(11));
+  ASSERT_EQ(last("model.closing", "model"), "c");
+  const auto next = request(c_model);  // beside d only b's room would do
+  world_.clock.advance(seconds(15));
+  EXPECT_EQ(state_of("c"), "closing");
+  EXPECT_EQ(state_of("b"), "busy") << "it does not close for who comes behind the swap";
+  EXPECT_EQ(world_.events.count("model.closing"), 1U);
+  EXPECT_EQ(world_.events.count("model.reopened"), 0U);
+  c_user->lease = {};
+  world_.clock.advance(seconds(2));
+  EXPECT_TRUE(d->lease);
+  EXPECT_FALSE(next->lease);
+}
+
 TEST_F(RoomTest, M12_AModelThatEndsItsWorkAtAShutdownIsNoEviction) {
   const auto a = host_model("a", 600);
   auto user = served(a);

@@ -289,7 +289,8 @@ TEST(Planner, M9_WhoWaitsForItsLastProcessCountsWhereAModelIsToServeAgain) {
   d.since = ago(snapshot.policy.max_wait);
   const auto who = who_would_close(snapshot, {e, d}, {snapshot.entries[1].id}, false);
   ASSERT_EQ(who.size(), 1U);
-  EXPECT_EQ(who[0].model, "d");
+  EXPECT_EQ(who[0].need.model, "d");
+  EXPECT_TRUE(who[0].again);
 }
 
 TEST(Planner, M9_OfTwoThatCloseForOneEitherMayServeAgainButNotBoth) {
