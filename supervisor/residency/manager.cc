@@ -46,7 +46,20 @@ void Manager::use_waits(const Limits& limits) {
   limits_.plan = limits.plan;
   limits_.swap_drain = limits.swap_drain;
   limits_.queue_timeout = limits.queue_timeout;
+  for (const auto& instance : closing()) close(instance->machine().id());
   room_.changed();
+}
+
+std::vector<std::shared_ptr<Instance>> Manager::closing() const {
+  std::vector<std::shared_ptr<Instance>> all;
+  for (const auto& [id, instance] : instances_) {
+    const core::InstanceMachine& machine = instance->machine();
+    if (machine.state() == core::InstanceState::kClosing &&
+        machine.cause() == core::StopCause::kEvicted) {
+      all.push_back(instance);
+    }
+  }
+  return all;
 }
 
 core::Ticket Manager::acquire(const std::shared_ptr<const catalog::Model>& model,

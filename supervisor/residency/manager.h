@@ -189,7 +189,10 @@ class Manager : public std::enable_shared_from_this<Manager>,
   void describe(const Uuid& instance, core::Entry& entry) const override;
   void admit(const Demand& demand, const LaunchPlan& plan) override;
   void evict(const core::Victim& victim) override;
+  // Once more: it ends sooner, where swap_drain is shorter by now.
   void close(const Uuid& instance) override;
+  // For another one's room.
+  [[nodiscard]] std::vector<std::shared_ptr<Instance>> closing() const;
   void closes_for(const Uuid& instance, SteadyTime since) override;
   bool reopen(const Uuid& instance) override;
   void refuse_demand(const std::string& model, const Error& error) override;

@@ -207,12 +207,14 @@ std::string MemoryOracle::on_event(const Event& event) {
   } else if (name == "instance.stopping") {
     live.going = true;
     live.stopped = now;
+    ends_closing(live.model);
   } else if (name == "instance.stuck") {
     live.stuck = true;
   } else if (name == "instance.exited") {
     live.exited = now;
     if (!world_.memory.domains.empty()) proofs_[at->first] = now;
     if (!live.going) live.stopped = now;
+    ends_closing(live.model);
     live.going = true;
     live.stuck = false;
   } else if (name == "load.failed" || name == "load.interrupted") {
@@ -275,6 +277,13 @@ std::string MemoryOracle::check_theft(const std::string& model,
     return text;
   }
   return {};
+}
+
+// It closed for somebody who had come before.
+void MemoryOracle::ends_closing(const std::string& model) {
+  const auto behind = behind_.find(model);
+  if (behind == behind_.end()) return;
+  behind->second.surely = std::min(behind->second.surely, world_.clock.now());
 }
 
 SteadyTime MemoryOracle::surely_since(const std::string& model, SteadyTime own) const {

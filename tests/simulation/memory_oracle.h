@@ -111,6 +111,7 @@ class MemoryOracle {
   [[nodiscard]] SteadyTime maybe_since(const std::string& model) const;
   [[nodiscard]] std::string oldest_want() const;
   void note(const SimRequest& request);
+  void ends_closing(const std::string& model);
   [[nodiscard]] std::string on_closing(const Event& event);
   [[nodiscard]] std::string on_evicted(const Event& event);
   [[nodiscard]] std::string on_refused(const Event& event) const;

@@ -291,6 +291,20 @@ TEST_F(RoomTest, M9_AShutdownOpensNothing) {
   EXPECT_EQ(world_.events.last("model.reopened"), nullptr);
 }
 
+TEST_F(RoomTest, M13_AShorterSwapDrainCountsForWhatClosesAlready) {
+  scripts_["a"].token_every = minutes(1);
+  const auto a = host_model("a", 600);
+  const auto user = served(a);
+  const auto b = request(host_model("b", 600));
+  world_.clock.advance(seconds(11));
+  ASSERT_EQ(state_of("a"), "closing");
+  limits_.swap_drain = seconds(5);
+  residency_->use_waits(limits_);
+  world_.clock.advance(seconds(8));
+  EXPECT_TRUE(b->lease);
+  EXPECT_EQ(last("model.evicted", "cause"), "closing");
+}
+
 TEST_F(RoomTest, M13_SwapDrainBoundsHowLongARequestMayGoOn) {
   limits_.swap_drain = seconds(5);
   restart();
