@@ -131,8 +131,8 @@ struct Need {
   // Another model is waited for, or has gone for this one and will come back: the window is made as
   // if it were there (M6). Else each would take the whole budget and drive the other one out.
   bool company = false;
-  // Models may be closed for it (M12). Not while its own last instance closes: that one's room is in
-  // play, and its requests come behind the swap.
+  // Models may be closed for it (M12). Not while its own last instance closes: that one's room is
+  // in play, and its requests come behind the swap.
   bool may_close = true;
 };
 
