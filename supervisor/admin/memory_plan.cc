@@ -283,10 +283,15 @@ v1::ModelPlan plan_now(const residency::Residency& residency, const catalog::Mod
   return plan;
 }
 
+// Nobody looks at its files for that.
+bool is_settled(const v1::ModelPlan& plan) {
+  return plan.has_failure() || plan.decision() == "resident" || plan.decision() == "refuse";
+}
+
 // A model that fits is loaded whatever a look at its files finds: that tells what becomes of it
 // only where it finds what no load survives.
 bool needs_its_files(const v1::ModelPlan& plan, const catalog::Model& model, const Error& found) {
-  if (plan.decision() == "resident" || plan.decision() == "refuse") return false;
+  if (is_settled(plan)) return false;
   const bool lasts = found.extras && found.extras->failure;
   return plan.decision() != "fits" || (lasts && model.parts_problem.empty());
 }
@@ -318,10 +323,7 @@ void plan_model(ServerState& state, PlanAsk ask, std::function<void(Result<v1::M
     Result<catalog::Model> model = with_settings(**found, ask);
     if (!model) return done(fail(model.error()));
     v1::ModelPlan plan = plan_now(state.services.residency, *model, ask);
-    // Without them nobody looks at its files.
-    if (plan.has_failure() || plan.decision() == "resident" || plan.decision() == "refuse") {
-      return done(std::move(plan));
-    }
+    if (is_settled(plan)) return done(std::move(plan));
     // What a load would find, or be told before anything is unloaded for it (L25).
     state.services.residency.check(
         *found, [&residency = state.services.residency, model = *std::move(model), ask = ask,

@@ -217,10 +217,9 @@ void CommandLine::add_memory() {
       "it and in which order, what it waits for, or why it is refused; the served window and what "
       "bound it; what it takes of each memory and where those numbers come from. Ends with 0 "
       "where requests are served: it is there, fits, or gets room at once or after a wait; with 1 "
-      "where "
-      "it is refused, its files cannot be loaded, or a failure stands against it. With --context "
-      "or "
-      "--sequences: as if the configuration said so, and its own instance were gone.\n\n"
+      "where it is refused, its files cannot be loaded, or a failure stands against it. With "
+      "--context or --sequences: as if the configuration said so, and its own instance were "
+      "gone.\n\n"
       "  berth plan demo\n"
       "  berth plan demo --context 32768",
       [this](Context& context) { return run_plan(context, parsed_.plan); });

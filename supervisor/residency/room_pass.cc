@@ -70,11 +70,7 @@ void RoomPass::put_off(const Demand& demand) {
   waiting_.push_back(need);
   put_off_.push_back(demand);
   if (need.options.empty()) return;
-  const core::Decision decision = core::plan(snapshot_, need);
-  if (const auto hold = core::hold_of_waiting(need, decision, room_.book_.proving());
-      hold && !mutated(Mutation::kHoldIgnored)) {
-    snapshot_.holds.push_back(*hold);
-  }
+  hold(need, core::plan(snapshot_, need));
 }
 
 void RoomPass::decide_now(const Demand& demand) {
@@ -87,10 +83,8 @@ void RoomPass::decide_now(const Demand& demand) {
   }
   // Room that is made for it, until its waiters have gone or been answered: it is planned anew in
   // every pass.
-  if (std::optional<core::Hold> hold = core::hold_of(need, decision);
-      hold && !mutated(Mutation::kHoldIgnored)) {
-    snapshot_.holds.push_back(*hold);
-  }
+  const bool starts = std::holds_alternative<core::Fits>(decision) && demand.may_start;
+  if (!starts) hold(need, decision);
   std::visit([&](const auto& what) { act(demand, what); }, decision);
   room_.holds_ = snapshot_.holds;
 }
@@ -100,10 +94,7 @@ void RoomPass::act(const Demand& demand, const core::Fits& fits) {
 }
 
 void RoomPass::admit(const Demand& demand, const core::PlacementOption& at) {
-  if (!demand.may_start) {
-    hold(demand, at);
-    return wait(demand, core::park_name(core::ParkFor::kLeaving), {}, {});
-  }
+  if (!demand.may_start) return wait(demand, core::park_name(core::ParkFor::kLeaving), {}, {});
   assert(within_limits(snapshot_, at) || mutated(Mutation::kLoadsNotCounted));
   room_.checks_.erase(demand.model->name);
   room_.company_.erase(demand.model->name);
@@ -112,12 +103,8 @@ void RoomPass::admit(const Demand& demand, const core::PlacementOption& at) {
 }
 
 void RoomPass::act(const Demand& demand, const core::ShrinkBank& shrink) {
-  if (!room_.checked(demand)) {
-    hold(demand, shrink.at);
-    return wait(demand, kWaitsForCheck, {}, shrink.bank);
-  }
+  if (!room_.checked(demand)) return wait(demand, kWaitsForCheck, {}, shrink.bank);
   shrink_bank(shrink.bank);
-  hold(demand, shrink.at);
   wait(demand, core::park_name(core::ParkFor::kLeaving), {}, shrink.bank);
 }
 
@@ -304,7 +291,6 @@ void RoomPass::act(const Demand& demand, const core::Park& park) {
 void RoomPass::act(const Demand& demand, const core::Refuse& refuse) {
   // What seems to be others' may be what ours have not given back; that is known within seconds.
   if (refuse.why == core::RefuseWhy::kForeign && room_.book_.proving()) {
-    hold(demand, refuse.at);
     return wait(demand, core::park_name(core::ParkFor::kLeaving), {}, refuse.deficit);
   }
   const std::string& model = demand.model->name;
@@ -347,12 +333,9 @@ void RoomPass::wait(const Demand& demand, std::string_view what, std::vector<Uui
                                         .since = demand.since};
 }
 
-void RoomPass::hold(const Demand& demand, const core::PlacementOption& at) {
-  if (demand.caller == core::CallerClass::kIdle || mutated(Mutation::kHoldIgnored)) return;
-  snapshot_.holds.push_back({.model = demand.model->name,
-                             .bytes = at.bytes,
-                             .since = demand.since,
-                             .until = demand.until});
+void RoomPass::hold(const core::Need& need, const core::Decision& decision) {
+  const auto hold = core::hold_of_waiting(need, decision, room_.book_.proving());
+  if (hold && !mutated(Mutation::kHoldIgnored)) snapshot_.holds.push_back(*hold);
 }
 
 }  // namespace berth::residency

@@ -67,7 +67,8 @@ class RoomPass {
   void take_away(const Demand& demand, const std::vector<core::Victim>& victims);
   void wait(const Demand& demand, std::string_view what, std::vector<Uuid> blockers,
             const core::DomainBytes& missing);
-  void hold(const Demand& demand, const core::PlacementOption& at);
+  // What it has to wait for is held for it.
+  void hold(const core::Need& need, const core::Decision& decision);
 
   Room& room_;
   core::Snapshot snapshot_;

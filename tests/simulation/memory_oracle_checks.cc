@@ -42,9 +42,8 @@ std::string MemoryOracle::on_closing(const Event& event) {
   live.closing = true;
   const SteadyTime maybe = wanted_since(for_model);
   behind_[live.model] = {.maybe = maybe};
-  return world_.clock.now() < wanted_since(for_model) + policy_.max_wait
-             ? live.model + " is closed before max_wait"
-             : "";
+  return world_.clock.now() < maybe + policy_.max_wait ? live.model + " is closed before max_wait"
+                                                       : "";
 }
 
 std::string MemoryOracle::on_evicted(const Event& event) {
@@ -57,7 +56,7 @@ std::string MemoryOracle::on_evicted(const Event& event) {
   const SteadyTime now = world_.clock.now();
   if (cause == "closing") {
     // It may have gone on closing for another one than it was closed for.
-    behind_[live.model].surely = oldest_waiter(for_model).value_or(world_.clock.now());
+    behind_[live.model].surely = oldest_waiter(for_model).value_or(now);
     return std::exchange(live.closing_told, true) || !live.closing
                ? live.model + " is evicted as closing, which it was not"
                : "";
